@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands: what a caller asks of core. Authorised, validated and answered in the transaction that does them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/object.h"
+
+namespace tandem::model {
+
+enum class ApplyMode : std::uint8_t { create, update, apply };  // apply: create or update
+template <>
+struct EnumNames<ApplyMode> {
+    static constexpr std::string_view values[] = {"create", "update", "apply"};
+};
+
+// Desired object. meta.generation > 0 must equal the stored one (a stale edit is a conflict), 0 skips it.
+struct ApplyObject {
+    Object object{};
+    ApplyMode mode = ApplyMode::apply;
+};
+// Work is cancelled and ended first; the object goes when its processes are proved gone.
+struct DeleteObject {
+    ObjectKey key{};
+};
+struct CancelJob {
+    ObjectKey key{};
+};
+// A finished job starts again, from its last complete checkpoint.
+struct RetryJob {
+    ObjectKey key{};
+};
+using Action = std::variant<ApplyObject, DeleteObject, CancelJob, RetryJob>;
+
+struct Caller {
+    std::string subject{};     // "user:admin"
+    std::string key_id{};      // key that was shown; empty for the platform itself
+    std::string request_id{};
+    bool operator==(const Caller&) const = default;
+};
+
+// One request: its actions are done all or none. ticket finds the waiting caller again; it is not stored.
+struct Command {
+    std::int64_t ticket = 0;
+    Caller caller{};
+    std::vector<Action> actions{};
+    std::string idempotency_key{};  // empty: none
+    std::string body_digest{};      // of the request body, for that key
+    bool dry_run = false;
+};
+
+// What the caller is told: one outcome an action, or one error for all.
+struct Outcome {
+    ObjectKey key{};
+    Uid uid{};
+    std::int64_t version = 0;
+    std::int64_t generation = 0;
+    bool created = false;
+    bool changed = false;
+};
+struct Answer {
+    std::int64_t ticket = 0;
+    std::vector<Outcome> outcomes{};
+    std::optional<Error> error{};
+    std::int64_t failed_action = 0;  // index of the action that error speaks of
+    bool replayed = false;           // answered from an earlier request with the same idempotency key
+};
+
+// Kept 24 h: the answer to a mutation, under its principal's key.
+struct IdempotencyRow {
+    std::string subject{};
+    std::string key{};
+    std::string body_digest{};
+    std::vector<Outcome> outcomes{};
+    Instant at{};
+};
+
+}  // namespace tandem::model

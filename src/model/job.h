@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job: a gang of ranks that runs to an end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/work.h"
+
+namespace tandem::model {
+
+enum class JobTemplate : std::uint8_t { script, torchrun };
+template <>
+struct EnumNames<JobTemplate> {
+    static constexpr std::string_view values[] = {"script", "torchrun"};
+};
+
+struct JobRole {
+    std::string name = "worker";
+    std::int64_t replicas = 1;  // 1..10000
+    Resources resources{};
+    bool operator==(const JobRole&) const = default;
+};
+
+struct JobRetries {
+    std::int64_t limit = 0;           // failed attempts that are tried again
+    Duration backoff = seconds(2);    // doubles with each, at most 5 min
+    bool operator==(const JobRetries&) const = default;
+};
+
+struct JobCheckpoint {
+    bool enabled = false;
+    std::string directory{};          // empty: kept under the installation's home, by job uid
+    bool operator==(const JobCheckpoint&) const = default;
+};
+
+struct JobOutput {
+    std::string name{};
+    std::string path{};               // relative to TANDEM_OUTPUT_DIR, no ".."
+    bool operator==(const JobOutput&) const = default;
+};
+
+struct JobSpec {
+    std::string queue = "default";
+    std::int64_t priority = 0;        // -1000..1000, larger first
+    JobTemplate form = JobTemplate::script;
+    std::vector<std::string> command{};
+    std::map<std::string, std::string> env{};
+    std::string working_directory{};
+    std::vector<JobRole> roles{};
+    bool preemptible = true;
+    Duration grace = seconds(30);     // between TERM and KILL
+    JobCheckpoint checkpoint{};
+    JobRetries retries{};
+    std::optional<Duration> max_run_time{};       // of one attempt
+    std::optional<Duration> heartbeat_timeout{};  // no change of TANDEM_PROGRESS_FILE
+    std::optional<Duration> silence_timeout{};    // no output
+    std::vector<JobOutput> outputs{};
+    bool suspend = false;
+    bool operator==(const JobSpec&) const = default;
+};
+
+struct CheckpointRecord {
+    std::int64_t step = 0;
+    std::string path{};
+    std::string digest{};             // of its manifest
+    Instant at{};
+    bool operator==(const CheckpointRecord&) const = default;
+};
+struct OutputRecord {
+    std::string name{};
+    std::string digest{};             // "sha256:<hex>"
+    std::int64_t bytes = 0;
+    bool operator==(const OutputRecord&) const = default;
+};
+
+struct JobStatus {
+    Phase phase = Phase::pending;
+    Reason reason{};
+    std::int64_t observed_generation = 0;
+    std::int64_t epoch = 0;           // of the current or last start
+    std::int64_t failures = 0;        // attempts that failed
+    std::int64_t preemptions = 0;
+    std::int64_t steps_lost = 0;      // by preemption and failure, beyond the checkpoint resumed from
+    std::optional<CheckpointRecord> checkpoint{};
+    std::vector<OutputRecord> outputs{};
+    std::optional<Instant> not_before{};   // backoff
+    std::optional<Instant> started{};      // of the current or last attempt
+    std::optional<Instant> finished{};
+    bool cancel_requested = false;
+    bool operator==(const JobStatus&) const = default;
+};
+
+struct Job {
+    static constexpr Kind kind = Kind::job;
+    Meta meta{};
+    JobSpec spec{};
+    JobStatus status{};
+};
+
+}  // namespace tandem::model

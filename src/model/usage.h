@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the usage ledger. All append-only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "model/phase.h"
+
+namespace tandem::model {
+
+// One closed interval of one device (or part of it) in one state. Intervals of a device cover its whole time
+// without gap or overlap per milli; an idle interval belongs to the pool that owns the device.
+// Quantity: milli * (to - from) milli-device-milliseconds; reports divide by 1000.
+// state queued: device empty, milli = what was asked for, of one workload.
+struct UsageRecord {
+    RowId id{};
+    LedgerState state = LedgerState::idle;
+    Instant from{};
+    Instant to{};
+    std::int64_t milli = 0;
+    std::string node{};
+    std::int64_t device = -1;
+    std::string flavor{};
+    std::string pool{};
+    std::string queue{};
+    std::string project{};
+    std::string name_space{};
+    std::string owner_kind{};     // "Job", "Service", or empty
+    std::string owner_name{};
+    Uid owner_uid{};
+    std::string replica{};
+    std::int64_t epoch = 0;
+    bool server_absent = false;
+};
+
+// One call of a model, as its gateway metered it.
+struct RequestUsage {
+    std::int64_t sequence = 0;    // of the gateway's journal, from 1
+    std::string request_id{};
+    Instant at{};
+    std::string key_id{};
+    std::string subject{};
+    std::string project{};
+    std::string name_space{};
+    std::string service{};
+    std::string model_version{};
+    std::string replica{};
+    std::int64_t prompt_tokens = 0;
+    std::int64_t cached_tokens = 0;
+    std::int64_t completion_tokens = 0;
+    std::int64_t status = 0;      // HTTP status that the caller saw
+    std::int64_t ttft_ms = 0;
+    std::int64_t total_ms = 0;
+    bool streamed = false;
+    bool aborted = false;
+    bool estimated = false;       // tokens were counted by the gateway, not told by the engine
+};
+
+// A gateway asks for a slice of a key's limits; the grant replaces what it had.
+struct LeaseAsk {
+    std::string key_id{};
+    std::int64_t rate = 0;         // requests it expects in the coming period
+    std::int64_t concurrency = 0;
+    bool operator==(const LeaseAsk&) const = default;
+};
+struct LeaseGrant {
+    std::string key_id{};
+    std::int64_t rate = 0;         // requests that may be spent until expires
+    std::int64_t concurrency = 0;  // standing share, survives without a server
+    Instant expires{};
+    bool operator==(const LeaseGrant&) const = default;
+};
+
+}  // namespace tandem::model

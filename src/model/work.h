@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replica of any workload needs and where it was put; replicas themselves.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/meta.h"
+#include "model/phase.h"
+#include "model/reason.h"
+
+namespace tandem::model {
+
+// What one replica needs. devices in milli (fractions only below 1000); flavor empty: any one flavor.
+struct Resources {
+    std::int64_t devices = 0;
+    std::string flavor{};
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    bool operator==(const Resources&) const = default;
+};
+
+// One device, or a share of it, given to a replica.
+struct DeviceShare {
+    std::int64_t index = 0;
+    std::int64_t milli = 1000;
+    auto operator<=>(const DeviceShare&) const = default;
+};
+
+struct ReplicaSpec {
+    Kind owner_kind = Kind::job;
+    RowId owner_id{};
+    Uid owner_uid{};
+    std::string owner_name{};
+    std::string role{};
+    std::int64_t rank = 0;
+    Resources resources{};
+    std::string queue{};
+    std::string pool{};
+    std::int64_t priority = 0;
+    std::string model_version{};  // services: name of the ModelVersion it serves
+    bool operator==(const ReplicaSpec&) const = default;
+};
+
+// How a task ended, as its shim recorded it.
+struct TaskExit {
+    std::int64_t code = 0;    // exit status; -1 when a signal ended it
+    std::int64_t signal = 0;
+    bool out_of_memory = false;
+    bool timed_out = false;   // the shim's own maximum run time
+    Instant at{};
+    bool server_absent = false;  // no server lived at that time
+    bool operator==(const TaskExit&) const = default;
+};
+
+struct ReplicaStatus {
+    Phase phase = Phase::pending;
+    Reason reason{};
+    std::int64_t epoch = 0;       // grows by one with each start
+    std::string node{};
+    std::vector<DeviceShare> devices{};
+    std::string endpoint{};       // services: "127.0.0.1:41234"
+    std::string handle{};         // executor's proof of identity: pid, start time, boot id
+    std::optional<TaskExit> exit{};
+    std::optional<Instant> started{};
+    std::optional<Instant> finished{};
+    bool draining = false;        // services: gets nothing new
+    bool operator==(const ReplicaStatus&) const = default;
+};
+
+struct Replica {
+    static constexpr Kind kind = Kind::replica;
+    Meta meta{};
+    ReplicaSpec spec{};
+    ReplicaStatus status{};
+};
+
+// Name of a task in the world: installation generation, owner uid, epoch, rank: "g1-<uid>-e2-r0".
+struct TaskName {
+    std::int64_t generation = 0;
+    Uid uid{};
+    std::int64_t epoch = 0;
+    std::int64_t rank = 0;
+    std::string text() const;
+    static std::optional<TaskName> parse(std::string_view text);
+    auto operator<=>(const TaskName&) const = default;
+};
+
+}  // namespace tandem::model
