@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner is told and what it answers. Amounts: devices in milli-devices, CPU in milli-cores,
+// memory in bytes. All ids are core's row ids; every order ends in one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/capacity.h"
+#include "model/queue.h"
+#include "model/reason.h"
+#include "model/verdict.h"
+#include "model/work.h"
+
+namespace tandem::sched {
+
+// The four kinds of entries of the one capacity ledger.
+//   allocation   capacity of a replica that may be alive
+//   claim        capacity on its way to a named workload; its victims may still be leaving
+//   reservation  capacity promised for a time window
+//   hold         capacity kept by a pool or a person, without a workload
+enum class EntryKind : std::uint8_t { allocation, claim, reservation, hold };
+
+struct Entry {
+    RowId id{};              // of the replica, or of the pool for holds (then key `part` tells entries apart)
+    std::int64_t part = 0;
+    EntryKind kind = EntryKind::allocation;
+    RowId workload{};        // zero for holds
+    std::string node{};
+    std::vector<model::DeviceShare> devices{};
+    std::string flavor{};
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    std::string queue{};     // charged; empty for holds
+    std::string pool{};
+    std::string project{};
+    bool leaving = false;    // a victim or an ended replica: will be gone, still occupies
+};
+
+// Replicas of one shape inside a waiting workload.
+struct DemandPart {
+    std::string role{};
+    std::int64_t first_rank = 0;
+    std::int64_t count = 1;
+    model::Resources each{};
+};
+
+// A waiting workload, or the missing replicas of a service: placed whole or not at all.
+struct Demand {
+    RowId workload{};
+    std::string queue{};
+    std::string project{};
+    std::int64_t priority = 0;
+    Instant submitted{};
+    std::vector<DemandPart> parts{};
+};
+
+// A workload that holds capacity and may be asked to leave.
+struct Occupant {
+    RowId workload{};
+    std::string queue{};
+    std::int64_t priority = 0;
+    bool preemptible = true;
+    Instant started{};
+    Instant safe_at{};       // of its last complete checkpoint, or started: work since then would be lost
+};
+
+struct PlacedReplica {
+    std::string role{};
+    std::int64_t rank = 0;
+    std::string node{};
+    std::vector<model::DeviceShare> devices{};
+    std::string flavor{};
+};
+
+struct Eviction {
+    RowId workload{};
+    model::ReasonCode why = model::ReasonCode::preempted;  // preempted | reclaimed
+};
+
+// A placement with evictions becomes claims; without, its replicas start at once.
+struct Placement {
+    RowId workload{};
+    std::vector<PlacedReplica> replicas{};
+    std::vector<Eviction> evictions{};
+};
+
+// Devices found for a reserved pool: core turns them into holds.
+struct PoolFilled {
+    RowId pool{};
+    std::vector<model::HeldDevice> devices{};
+};
+
+struct Plan {
+    std::vector<PoolFilled> pools{};
+    std::vector<Placement> placements{};
+    std::int64_t steps_used = 0;
+    bool exhausted = false;  // the step budget ended first: plan again
+};
+
+}  // namespace tandem::sched
