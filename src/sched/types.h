@@ -23,10 +23,12 @@ namespace tandem::sched {
 enum class EntryKind : std::uint8_t { allocation, claim, reservation, hold };
 
 struct Entry {
-    RowId id{};              // of the replica, or of the pool for holds (then key `part` tells entries apart)
+    // Key of an entry is (id, part): id is the WORKLOAD's row id (job or service) and part the replica's rank;
+    // for holds id is the pool's row id and part a running number. plan() adds its entries under the same key.
+    RowId id{};
     std::int64_t part = 0;
     EntryKind kind = EntryKind::allocation;
-    RowId workload{};        // zero for holds
+    RowId workload{};        // = id, or zero for holds
     std::string node{};
     std::vector<model::DeviceShare> devices{};
     std::string flavor{};
@@ -87,6 +89,7 @@ struct Placement {
 };
 
 // Devices found for a reserved pool: core turns them into holds.
+// (it calls put_entry with kind hold, one entry a device; plan() does not add these itself).
 struct PoolFilled {
     RowId pool{};
     std::vector<model::HeldDevice> devices{};
