@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and runs every test, one step after another; `./dev test --help` says which. Last line: N passed, N failed.
+
+A gtest program counts with each of its cases, a script, a simulator run, a planted defect and a check with one.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPT_TIMEOUT_S = 180      # a script says otherwise by a line "# timeout: SECONDS" near its top
+OUTPUT_LINES = 150          # of a failing test that are shown
+
+
+class Run(NamedTuple):
+    status: int             # exit status, negative for a signal, 124 when it ran out of time
+    output: str
+    seconds: float
+
+
+class Result(NamedTuple):
+    name: str
+    passed: int
+    failed: int
+    skipped: int = 0
+    seconds: float = 0.0
+    output: str = ""
+
+
+def run(command, timeout=600, env=None, cwd=ROOT) -> Run:
+    """Runs a program in a process group of its own; nothing of the group is left when this returns."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as sink:
+        try:
+            process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=dict(os.environ, **(env or {})),
+                                       stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:
+            return Run(127, f"{command[0]}: {error}", 0.0)
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = 124
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        process.wait()
+        sink.seek(0)
+        output = sink.read().decode(errors="replace")
+    if status == 124:
+        output += f"\n(no end after {timeout} s)"
+    return Run(status, output, time.monotonic() - started)
+
+
+def tail(text: str) -> str:
+    lines = text.strip().split("\n")
+    return "\n".join(lines if len(lines) <= OUTPUT_LINES else ["..."] + lines[-OUTPUT_LINES:])
+
+
+# ---- gtest ----
+
+def failing_part(output: str) -> str:
+    """From a gtest run, the output of the cases that failed and of one that never ended."""
+    kept, block = [], []
+    for line in output.split("\n"):
+        if line.startswith("[ RUN      ]"):
+            block = [line]
+        elif line.startswith(("[       OK ]", "[  SKIPPED ]")):
+            block = []
+        else:
+            block.append(line)
+            if line.startswith("[  FAILED  ]"):
+                kept += block
+                block = []
+    return "\n".join(kept + block)
+
+
+def read_gtest_report(name: str, report: str | None, ran: Run) -> Result:
+    """Counts cases; a program that died before it could report counts as one more failure."""
+    passed = failed = skipped = 0
+    for suite in json.loads(report)["testsuites"] if report else ():
+        for case in suite["testsuite"]:
+            if case["status"] != "RUN":
+                continue
+            if case.get("failures"):
+                failed += 1
+            elif case["result"] == "SKIPPED":
+                skipped += 1
+            else:
+                passed += 1
+    if not report or (ran.status != 0 and failed == 0):
+        passed = passed if report else len(re.findall(r"^\[       OK \]", ran.output, re.M))
+        failed += 1
+    output = tail(failing_part(ran.output) + f"\nexit status {ran.status}") if failed else ""
+    return Result(name, passed, failed, skipped, ran.seconds, output)
+
+
+def run_gtest(name: str, command, timeout=300, env=None, cwd=ROOT) -> Result:
+    with tempfile.TemporaryDirectory(prefix="tandem-test-") as folder:
+        report = pathlib.Path(folder, "report.json")
+        words = [word for word in command if not str(word).startswith("--gtest_brief")]
+        ran = run([*words, f"--gtest_output=json:{report}"], timeout, env, cwd)
+        return read_gtest_report(name, report.read_text() if report.exists() else None, ran)
+
+
+def run_check(name: str, command, timeout=300, env=None, cwd=ROOT) -> Result:
+    """Anything else: one test, or as many as a Python test run says."""
+    ran = run(command, timeout, env, cwd)
+    count = re.search(r"^Ran (\d+) tests?", ran.output, re.M)
+    bad = re.search(r"^FAILED \((.*)\)", ran.output, re.M)
+    failed = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", bad[1])) if bad else int(ran.status != 0)
+    return Result(name, (int(count[1]) if count else 1) - failed, failed, 0, ran.seconds, tail(ran.output) if failed else "")
+
+
+# ---- building ----
+
+def configure(preset: str, *options, folder: str | None = None) -> Run:
+    folder = folder or f"build/{preset}"
+    return run(["cmake", "--preset", preset, "-B", folder, *options])
+
+
+def compile_targets(folder: str, *targets) -> Run:
+    return run(["ninja", "-C", folder, "-j", os.cpu_count() or 2, *targets], timeout=3600)
+
+
+def build_failure(name: str, ran: Run) -> Result:
+    lines = [line for line in ran.output.split("\n") if not re.match(r"\[\d+/\d+\]", line)]
+    return Result(name, 0, 1, 0, ran.seconds, tail("\n".join(lines[:OUTPUT_LINES])))
+
+
+def targets_of(folder: str) -> set[str]:
+    return set(re.findall(r"^([\w.-]+): phony", run(["ninja", "-C", folder, "-t", "targets", "all"]).output, re.M))
+
+
+def build(name: str, preset: str, *targets, options=(), folder: str | None = None) -> Result | None:
+    """None when it worked."""
+    folder = folder or f"build/{preset}"
+    for ran in (lambda: configure(preset, *options, folder=folder), lambda: compile_targets(folder, *targets)):
+        if (done := ran()).status != 0:
+            return build_failure(name, done)
+    return None
+
+
+def ctest_entries(folder: str) -> list[dict]:
+    listed = run(["ctest", "--test-dir", folder, "--show-only=json-v1"])
+    if listed.status:
+        return []
+    entries = []
+    for test in json.loads(listed.output[listed.output.index("{"):])["tests"]:
+        properties = {p["name"]: p["value"] for p in test.get("properties", ())}
+        env = dict(item.split("=", 1) for item in properties.get("ENVIRONMENT", ()))
+        entries.append({"name": test["name"], "command": test.get("command", ["missing"]), "env": env,
+                        "timeout": properties.get("TIMEOUT", 300), "cwd": properties.get("WORKING_DIRECTORY", ROOT)})
+    return entries
+
+
+def run_entry(entry: dict, prefix="") -> Result:
+    program = pathlib.Path(entry["command"][0])
+    runner = run_gtest if program.name.endswith("_test") else run_check
+    return runner(prefix + entry["name"], entry["command"], entry["timeout"], entry["env"], entry["cwd"])
+
+
+def in_parallel(work, items):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        yield from pool.map(work, items)
+
+
+# ---- steps: each yields results ----
+
+class Options(NamedTuple):
+    long: bool = False
+    only: str = ""
+    ci: bool = False
+
+    def wants(self, step: str, name: str = "") -> bool:
+        return not self.only or self.only == step or bool(name) and self.only in name
+
+
+def step_unit(options: Options):
+    entries = [e for e in ctest_entries("build/dev") if options.wants("unit", e["name"])]
+    yield from in_parallel(run_entry, entries)
+
+
+def scripts_of(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Executable scripts are tests; the others are what tests share."""
+    return sorted(p for p in folder.glob("*") if p.suffix in (".sh", ".py") and os.access(p, os.X_OK))
+
+
+def script_timeout(script: pathlib.Path) -> int:
+    match = re.search(r"^# timeout: (\d+)", "\n".join(script.read_text().split("\n")[:20]), re.M)
+    return int(match[1]) if match else SCRIPT_TIMEOUT_S
+
+
+def run_script(script: pathlib.Path, binaries: pathlib.Path, *arguments, timeout: int | None = None) -> Result:
+    with tempfile.TemporaryDirectory(prefix="tandem-e2e-") as folder:
+        env = {"TANDEM_BIN": str(binaries), "TMPDIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        return run_check(str(script.relative_to(ROOT)), [script, *arguments], timeout or script_timeout(script), env)
+
+
+def step_e2e(options: Options):
+    for script in scripts_of(ROOT / "tests/e2e"):
+        if options.wants("e2e", str(script.relative_to(ROOT))):
+            yield run_script(script, ROOT / "build/dev/bin")
+
+
+def has_command(program: pathlib.Path, command: str) -> bool:
+    return program.exists() and run([program, command, "--help"], 20).status == 0
+
+
+def step_sim(options: Options):
+    seeds = 20_000 if options.long else 2_000
+    if "sim" not in targets_of("build/dev") or not options.wants("sim"):
+        return
+    if (broken := build("sim: release build", "release", "tandem-sim")):
+        yield broken
+        return
+    release, dev = (ROOT / f"build/{preset}/bin/tandem-sim" for preset in ("release", "dev"))
+    yield run_check(f"sim: {seeds} seeds", [release, "--seeds", seeds], timeout=3600)
+    digests = [run([program, "--seeds", 20, "--digests"], 300) for program in (release, dev)]
+    same = digests[0].status == digests[1].status == 0 and digests[0].output == digests[1].output != ""
+    yield Result("sim: digests of g++ and clang++ are equal", same, not same, 0, sum(d.seconds for d in digests),
+                 "" if same else tail(f"g++:\n{digests[0].output}\nclang++:\n{digests[1].output}"))
+
+
+def step_kills(options: Options):
+    script = ROOT / "tests/kills/run.py"
+    if script.exists() and options.wants("kills"):
+        yield run_script(script, ROOT / "build/dev/bin", "--kills", 500 if options.long else 50, timeout=3600)
+
+
+class Plant(NamedTuple):
+    name: str
+    targets: list[str]
+    proof: str               # a gtest filter, or a script under tests/
+
+
+def read_plants(text: str) -> list[Plant]:
+    rows = (line.split() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return [Plant(name, targets.split(","), proof) for name, targets, proof in rows]
+
+
+def prove(plant: Plant, folder: str) -> Result:
+    binaries = ROOT / folder / "bin"
+    if plant.proof.startswith("tests/"):
+        return run_script(ROOT / plant.proof, binaries)
+    return run_gtest(plant.name, [binaries / plant.targets[0], f"--gtest_filter={plant.proof}"])
+
+
+def judge_plant(plant: Plant, sound: Result, planted: Result) -> Result:
+    """Found: the proof passes without the defect and fails with it."""
+    name, seconds = f"plant {plant.name}", sound.seconds + planted.seconds
+    if sound.failed or not sound.passed:
+        why = "its test fails without the defect too:\n" + sound.output if sound.failed else "no test matches its filter"
+    elif not planted.failed:
+        why = f"compiled in, and {plant.proof} still passes"
+    elif "(no end after" in planted.output:
+        why = "its test hangs instead of failing:\n" + planted.output
+    else:
+        return Result(name, 1, 0, 0, seconds)
+    return Result(name, 0, 1, 0, seconds, why)
+
+
+def step_plants(options: Options):
+    for plant in read_plants((ROOT / "tools/planted.txt").read_text()):
+        if not options.wants("plants", plant.name):
+            continue
+        broken = build(f"plant {plant.name}", "dev", *plant.targets, folder="build/plant",
+                       options=[f"-DTANDEM_PLANT={plant.name}"])
+        yield broken or judge_plant(plant, prove(plant, "build/dev"), prove(plant, "build/plant"))
+
+
+def step_sanitizers(options: Options):
+    if not (options.ci or options.long or options.only == "sanitizers") or not options.wants("sanitizers"):
+        return
+    modules = [line.split()[0] for line in (ROOT / "tools/sanitized.txt").read_text().splitlines()
+               if line.strip() and not line.startswith("#")]
+    if (ran := configure("asan", "-DTANDEM_FUZZ=ON")).status:
+        yield build_failure("sanitizers: configure", ran)
+        return
+    known = targets_of("build/asan")
+    tests = [m for m in modules if m.replace("/", "_") + "_test" in known]
+    fuzzers = sorted(p.stem for m in modules for p in (ROOT / "src" / m).glob("*_fuzz.cc") if p.stem in known)
+    if (ran := compile_targets("build/asan", *[m.replace("/", "_") + "_test" for m in tests], *fuzzers)).status:
+        yield build_failure("sanitizers: build", ran)
+        return
+    yield from in_parallel(lambda e: run_entry(e, "sanitized "), [e for e in ctest_entries("build/asan") if e["name"] in tests])
+    yield from in_parallel(lambda name: fuzz(name, options.long), fuzzers)
+
+
+def fuzz(name: str, long: bool) -> Result:
+    """Replays the corpus, then tries inputs around it: a fixed number, or for a minute."""
+    corpus = ROOT / "tests/corpora" / name
+    budget = ["-max_total_time=60"] if long else ["-runs=5000", "-seed=1"]
+    with tempfile.TemporaryDirectory(prefix="tandem-fuzz-") as found:
+        folders = [found] + ([corpus] if corpus.is_dir() else [])
+        return run_check(f"fuzz {name}", [ROOT / "build/asan/bin" / name, *budget, "-max_len=65536",
+                                          f"-artifact_prefix={ROOT}/build/asan/{name}-", *folders], 300)
+
+
+STEPS = {"unit": step_unit, "e2e": step_e2e, "sim": step_sim, "kills": step_kills, "plants": step_plants,
+         "sanitizers": step_sanitizers}
+
+
+# ---- telling ----
+
+def tell(result: Result) -> None:
+    counts = f"{result.passed} passed" + (f", {result.failed} failed" if result.failed else "")
+    counts += f", {result.skipped} skipped" if result.skipped else ""
+    print(f"   {'FAILED ' if result.failed else ''}{result.name}: {counts}, {result.seconds:.1f} s", flush=True)
+    if result.failed:
+        print("\n".join("      | " + line for line in result.output.split("\n")), flush=True)
+
+
+def list_tests() -> int:
+    for entry in ctest_entries("build/dev"):
+        print("unit  ", entry["name"])
+    for script in scripts_of(ROOT / "tests/e2e"):
+        print("e2e   ", script.relative_to(ROOT))
+    for plant in read_plants((ROOT / "tools/planted.txt").read_text()):
+        print("plants", plant.name)
+    print("sim\nkills\nsanitizers")
+    return 0
+
+
+def run_steps(options: Options) -> list[Result]:
+    results, started = [], time.monotonic()
+    print("== build dev", flush=True)
+    broken = build("build dev", "dev")
+    print(f"   build dev: {time.monotonic() - started:.1f} s", flush=True)
+    if broken:
+        tell(broken)
+        return [broken]
+    for name, step in STEPS.items():
+        began, head = time.monotonic(), False
+        for result in step(options):
+            if not head:
+                print(f"== {name}", flush=True)
+                head = True
+            tell(result)
+            results.append(result)
+        if head:
+            print(f"   {name}: {time.monotonic() - began:.1f} s", flush=True)
+    return results
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__)
+    parser.add_argument("--long", action="store_true", help="20,000 seeds, 500 kills, sanitizers, fuzzers for 60 s each")
+    parser.add_argument("--only", default="", metavar="NAME", help="a step, or what has NAME in its name")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    given = parser.parse_args(arguments)
+    if given.list:
+        return list_tests()
+    started = time.monotonic()
+    results = run_steps(Options(given.long, given.only, os.environ.get("CI") == "true"))
+    passed, failed, skipped = (sum(getattr(r, part) for r in results) for part in ("passed", "failed", "skipped"))
+    if bad := [r.name for r in results if r.failed]:
+        print("failed:", ", ".join(bad))
+    elif not passed:
+        print(f"nothing has \"{given.only}\" in its name")
+    print(f"{skipped} skipped, {time.monotonic() - started:.0f} s")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
