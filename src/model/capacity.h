@@ -49,6 +49,7 @@ struct Node {
     Meta meta{};
     NodeSpec spec{};
     NodeStatus status{};
+    bool operator==(const Node&) const = default;
 };
 
 enum class Form : std::uint8_t { physical_dedicated, virtual_dedicated, reserved, shared, spot };
@@ -83,6 +84,7 @@ struct Pool {
     Meta meta{};
     PoolSpec spec{};
     PoolStatus status{};
+    bool operator==(const Pool&) const = default;
 };
 
 }  // namespace tandem::model

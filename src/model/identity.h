@@ -33,6 +33,7 @@ struct Project {
     static constexpr Kind kind = Kind::project;
     Meta meta{};
     ProjectSpec spec{};
+    bool operator==(const Project&) const = default;
 };
 
 struct NamespaceSpec {
@@ -43,6 +44,7 @@ struct Namespace {
     static constexpr Kind kind = Kind::name_space;
     Meta meta{};
     NamespaceSpec spec{};
+    bool operator==(const Namespace&) const = default;
 };
 
 struct UserSpec {
@@ -54,12 +56,14 @@ struct User {
     static constexpr Kind kind = Kind::user;
     Meta meta{};
     UserSpec spec{};
+    bool operator==(const User&) const = default;
 };
 
 struct ServiceAccount {
     static constexpr Kind kind = Kind::service_account;
     Meta meta{};
     UserSpec spec{};
+    bool operator==(const ServiceAccount&) const = default;
 };
 
 struct RoleBindingSpec {
@@ -72,6 +76,7 @@ struct RoleBinding {
     static constexpr Kind kind = Kind::role_binding;
     Meta meta{};
     RoleBindingSpec spec{};
+    bool operator==(const RoleBinding&) const = default;
 };
 
 struct ApiKeySpec {
@@ -91,6 +96,7 @@ struct ApiKey {
     static constexpr Kind kind = Kind::api_key;
     Meta meta{};
     ApiKeySpec spec{};
+    bool operator==(const ApiKey&) const = default;
 };
 
 }  // namespace tandem::model

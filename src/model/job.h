@@ -77,9 +77,17 @@ struct OutputRecord {
     bool operator==(const OutputRecord&) const = default;
 };
 
+// Why the current attempt is being ended; decides what comes after its last process is gone.
+enum class Ending : std::uint8_t { none, completed, failed, preempted, cancelled };
+template <>
+struct EnumNames<Ending> {
+    static constexpr std::string_view values[] = {"none", "completed", "failed", "preempted", "cancelled"};
+};
+
 struct JobStatus {
     Phase phase = Phase::pending;
     Reason reason{};
+    Ending ending = Ending::none;
     std::int64_t observed_generation = 0;
     std::int64_t epoch = 0;           // of the current or last start
     std::int64_t failures = 0;        // attempts that failed
@@ -99,6 +107,7 @@ struct Job {
     Meta meta{};
     JobSpec spec{};
     JobStatus status{};
+    bool operator==(const Job&) const = default;
 };
 
 }  // namespace tandem::model

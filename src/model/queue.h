@@ -42,6 +42,7 @@ struct Queue {
     static constexpr Kind kind = Kind::queue;
     Meta meta{};
     QueueSpec spec{};
+    bool operator==(const Queue&) const = default;
 };
 
 }  // namespace tandem::model

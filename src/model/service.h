@@ -22,6 +22,7 @@ struct Model {
     static constexpr Kind kind = Kind::model;
     Meta meta{};
     ModelSpec spec{};
+    bool operator==(const Model&) const = default;
 };
 
 // What was read from the file's header, under limits.
@@ -47,6 +48,7 @@ struct ModelVersion {
     static constexpr Kind kind = Kind::model_version;
     Meta meta{};
     ModelVersionSpec spec{};
+    bool operator==(const ModelVersion&) const = default;
 };
 
 // How a model server is started and probed. Placeholders in command and env: {model} path of the weights,
@@ -63,6 +65,7 @@ struct Runtime {
     static constexpr Kind kind = Kind::runtime;
     Meta meta{};
     RuntimeSpec spec{};
+    bool operator==(const Runtime&) const = default;
 };
 
 struct ServiceScale {
@@ -107,6 +110,7 @@ struct Service {
     Meta meta{};
     ServiceSpec spec{};
     ServiceStatus status{};
+    bool operator==(const Service&) const = default;
 };
 
 }  // namespace tandem::model

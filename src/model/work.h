@@ -68,6 +68,7 @@ struct ReplicaStatus {
     std::optional<Instant> started{};
     std::optional<Instant> finished{};
     bool draining = false;        // services: gets nothing new
+    std::optional<Instant> stop_at{};  // services: when a draining replica is stopped
     bool operator==(const ReplicaStatus&) const = default;
 };
 
@@ -76,6 +77,7 @@ struct Replica {
     Meta meta{};
     ReplicaSpec spec{};
     ReplicaStatus status{};
+    bool operator==(const Replica&) const = default;
 };
 
 // Name of a task in the world: installation generation, owner uid, epoch, rank: "g1-<uid>-e2-r0".
