@@ -19,16 +19,16 @@ missing_of() {
 }
 
 as_root() {
-    if ((EUID == 0)); then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
-        die "Debian packages are missing and this is not root. As root: apt-get install --no-install-recommends ${missing[*]}"
-    fi
+    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
 download_list() { apt-get install --print-uris -qq -y --no-install-recommends "$@" 2>/dev/null; }
 
 install_missing() {
-    local list log=build/setup.log
-    mkdir -p build
+    local list log
+    ((EUID == 0)) || command -v sudo >/dev/null ||
+        die "missing, and this is not root; as root: apt-get install --no-install-recommends ${missing[*]}"
+    log=$(mktemp)
     if ! list=$(download_list "${missing[@]}"); then
         say "   package lists are absent or old: apt-get update"
         as_root apt-get update -q -o Acquire::Retries=3 >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
@@ -38,6 +38,7 @@ install_missing() {
     awk '$3 ~ /^[0-9]+$/ {bytes += $3; n++} END {printf "   %d packages to download, %.1f MB\n", n, bytes / 1e6}' <<<"$list"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Acquire::Retries=3 \
         -o Dpkg::Use-Pty=0 "${missing[@]}" >"$log" 2>&1 </dev/null || { tail -n 40 "$log" >&2; return 1; }
+    rm -f "$log"
 }
 
 setup_main() {
