@@ -2,7 +2,8 @@
 #   NAME is a folder under src/ ("store/sqlite" becomes target store_sqlite). Sources are all *.cc beside
 #   each other; *_test.cc become one test program per module, *_fuzz.cc one fuzz target each, *_bench.cc one
 #   benchmark program. DEPS are the only modules it may include; tools/layers.py checks the same table
-#   against the includes.
+#   against the includes. Adapters of core's ports (stores, executors, blob) include core/ports.h alone, which
+#   needs no object code: core is not linked into them.
 # tandem_program(NAME SOURCES file... DEPS module...)  an executable.
 
 add_library(tandem_flags INTERFACE)
@@ -87,7 +88,7 @@ function(tandem_module path)
   endif()
   foreach(dep ${arg_DEPS})
     tandem_target_name(dep_name ${dep})
-    if(TARGET ${dep_name})
+    if(TARGET ${dep_name} AND NOT (dep STREQUAL "core" AND path MATCHES "^(store/|executor/|blob$)"))
       target_link_libraries(${name} ${scope} ${dep_name})
     endif()
   endforeach()

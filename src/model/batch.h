@@ -62,6 +62,9 @@ struct CoreMeta {
     std::int64_t audit_sequence = 0;
     std::string audit_head{};
     Instant time{};                  // high-water mark
+    std::int64_t epoch_base = 0;     // every start takes an epoch above it; a restore raises it
+    bool restored = false;           // a restore came since the last batch: tasks of older generations are
+                                     // unknown until somebody decides; core's first batch clears it
     bool operator==(const CoreMeta&) const = default;
 };
 

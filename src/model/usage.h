@@ -39,6 +39,8 @@ struct UsageRecord {
 
 // One call of a model, as its gateway metered it.
 struct RequestUsage {
+    std::string gateway{};        // with epoch and sequence the row's identity; set when it is booked
+    std::int64_t epoch = 0;       // of the gateway's journal
     std::int64_t sequence = 0;    // of the gateway's journal, from 1
     std::string request_id{};
     Instant at{};
