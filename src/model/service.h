@@ -100,6 +100,7 @@ struct ServiceStatus {
     std::int64_t ready = 0;
     std::string serving_version{};    // ModelVersion that takes traffic
     std::string target_version{};     // differs while updating
+    std::string refused_version{};    // gave up on: not tried again until another is wanted
     std::int64_t starts_failed = 0;   // in a row
     std::optional<Instant> not_before{};
     std::int64_t next_rank = 0;
