@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: HTTP/1.1 over TCP, TLS and unix sockets at once; used by the API and the gateway's own routes.
 //
-// The handler runs on one of `threads` worker threads and must not block for long: it answers at once or moves
+// The handler runs on the `threads` worker threads, on all at once, and must not block for long: it answers or moves
 // its Responder away and finishes later from any thread. What the server itself refuses (see Limits) never
 // reaches the handler and is answered with an RFC 9457 body. A handler that throws answers 500.
 //
