@@ -214,22 +214,26 @@ def step_e2e(options: Options):
             yield run_script(script, ROOT / "build/dev/bin")
 
 
-def has_command(program: pathlib.Path, command: str) -> bool:
-    return program.exists() and run([program, command, "--help"], 20).status == 0
+def simulator_of(folder: str) -> list[str] | None:
+    """How to call the simulator of a build folder; its own small program builds much faster than all of tandem."""
+    known = targets_of(folder)
+    if "tandem-sim" in known:
+        return ["tandem-sim"]
+    return ["tandem", "sim"] if {"tandem", "sim"} <= known else None
 
 
 def step_sim(options: Options):
     seeds = 20_000 if options.long else 2_000
-    if "sim" not in targets_of("build/dev") or not options.wants("sim"):
+    if not options.wants("sim") or not (words := simulator_of("build/dev")):
         return
-    if (broken := build("sim: release build", "release", "tandem-sim")):
+    if broken := build("sim: release build", "release", words[0]):
         yield broken
         return
-    release, dev = (ROOT / f"build/{preset}/bin/tandem-sim" for preset in ("release", "dev"))
-    yield run_check(f"sim: {seeds} seeds", [release, "--seeds", seeds], timeout=3600)
-    digests = [run([program, "--seeds", 20, "--digests"], 300) for program in (release, dev)]
+    release, dev = ([ROOT / f"build/{preset}/bin" / words[0], *words[1:]] for preset in ("release", "dev"))
+    yield run_check(f"sim: {seeds} seeds", [*release, "--seeds", seeds], timeout=3600)
+    digests = [run([*program, "--seeds", 20, "--digests"], 300) for program in (release, dev)]
     same = digests[0].status == digests[1].status == 0 and digests[0].output == digests[1].output != ""
-    yield Result("sim: digests of g++ and clang++ are equal", same, not same, 0, sum(d.seconds for d in digests),
+    yield Result("sim: digests of g++ and clang++ are equal", int(same), int(not same), 0, sum(d.seconds for d in digests),
                  "" if same else tail(f"g++:\n{digests[0].output}\nclang++:\n{digests[1].output}"))
 
 
@@ -280,22 +284,36 @@ def step_plants(options: Options):
         yield broken or judge_plant(plant, prove(plant, "build/dev"), prove(plant, "build/plant"))
 
 
-def step_sanitizers(options: Options):
-    if not (options.ci or options.long or options.only == "sanitizers") or not options.wants("sanitizers"):
+def read_sanitized(text: str) -> dict[str, list[str]]:
+    """Preset -> modules."""
+    rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return {preset: [module for module, presets in rows if preset in presets.split(",")] for preset in ("asan", "tsan")}
+
+
+def sanitized(preset: str, modules: list[str], long: bool):
+    folder = f"build/{preset}"
+    if (ran := configure(preset, *(["-DTANDEM_FUZZ=ON"] if preset == "asan" else []))).status:
+        yield build_failure(f"{preset}: configure", ran)
         return
-    modules = [line.split()[0] for line in (ROOT / "tools/sanitized.txt").read_text().splitlines()
-               if line.strip() and not line.startswith("#")]
-    if (ran := configure("asan", "-DTANDEM_FUZZ=ON")).status:
-        yield build_failure("sanitizers: configure", ran)
-        return
-    known = targets_of("build/asan")
+    known = targets_of(folder)
     tests = [m for m in modules if m.replace("/", "_") + "_test" in known]
     fuzzers = sorted(p.stem for m in modules for p in (ROOT / "src" / m).glob("*_fuzz.cc") if p.stem in known)
-    if (ran := compile_targets("build/asan", *[m.replace("/", "_") + "_test" for m in tests], *fuzzers)).status:
-        yield build_failure("sanitizers: build", ran)
+    if (ran := compile_targets(folder, *[m.replace("/", "_") + "_test" for m in tests], *fuzzers)).status:
+        yield build_failure(f"{preset}: build", ran)
         return
-    yield from in_parallel(lambda e: run_entry(e, "sanitized "), [e for e in ctest_entries("build/asan") if e["name"] in tests])
-    yield from in_parallel(lambda name: fuzz(name, options.long), fuzzers)
+    entries = [e for e in ctest_entries(folder) if e["name"] in tests]
+    yield from in_parallel(lambda entry: run_entry(entry, f"{preset} "), entries)
+    yield from in_parallel(lambda name: fuzz(name, long), fuzzers)
+
+
+def step_sanitizers(options: Options):
+    wanted = options.ci or options.long or options.only == "sanitizers"
+    if not wanted or not options.wants("sanitizers"):
+        return
+    presets = read_sanitized((ROOT / "tools/sanitized.txt").read_text())
+    yield from sanitized("asan", presets["asan"], options.long)
+    if options.long:
+        yield from sanitized("tsan", presets["tsan"], options.long)
 
 
 def fuzz(name: str, long: bool) -> Result:

@@ -102,6 +102,18 @@ class Plants(unittest.TestCase):
                 self.assertTrue(os.access(runner.ROOT / plant.proof, os.X_OK), plant.proof)
 
 
+class Sanitized(unittest.TestCase):
+    def test_modules_are_grouped_by_preset(self):
+        self.assertEqual(runner.read_sanitized("# x\nbase asan\nnet/http asan,tsan\napi tsan\n"),
+                         {"asan": ["base", "net/http"], "tsan": ["net/http", "api"]})
+
+    def test_every_module_of_the_list_is_declared(self):
+        cmake = (runner.ROOT / "src/CMakeLists.txt").read_text()
+        for modules in runner.read_sanitized((runner.ROOT / "tools/sanitized.txt").read_text()).values():
+            for module in set(modules) - {"advisor"}:
+                self.assertIn(f"tandem_module({module}", cmake)
+
+
 class Choice(unittest.TestCase):
     def test_only_names_a_step_or_a_part_of_a_name(self):
         self.assertTrue(runner.Options().wants("unit", "base"))
