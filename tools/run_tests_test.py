@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import run_tests as runner  # noqa: E402
+import testing  # noqa: E402
 
 
 def report(*cases):
@@ -24,7 +25,7 @@ SKIPPED, DISABLED = ("RUN", "SKIPPED", False), ("NOTRUN", "SUPPRESSED", False)
 
 class Gtest(unittest.TestCase):
     def counts(self, text, status=0, output=""):
-        r = runner.read_gtest_report("x", text, runner.Run(status, output, 1.0))
+        r = testing.read_gtest_report("x", text, testing.Run(status, output, 1.0))
         return r.passed, r.failed, r.skipped
 
     def test_each_case_counts(self):
@@ -40,23 +41,23 @@ class Gtest(unittest.TestCase):
     def test_output_of_failing_cases_is_kept_alone(self):
         output = ("[ RUN      ] a.good\nchatter\n[       OK ] a.good (0 ms)\n"
                   "[ RUN      ] a.bad\nexpected 1\n[  FAILED  ] a.bad (0 ms)\n[ RUN      ] a.dead\nlast words\n")
-        self.assertEqual(runner.failing_part(output).strip().split("\n"),
+        self.assertEqual(testing.failing_part(output).strip().split("\n"),
                          ["[ RUN      ] a.bad", "expected 1", "[  FAILED  ] a.bad (0 ms)", "[ RUN      ] a.dead", "last words"])
 
 
 class Programs(unittest.TestCase):
     def test_status_and_output_come_back(self):
-        ran = runner.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+        ran = testing.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         self.assertEqual((ran.status, ran.output), (3, "out\nerr\n"))
 
     def test_a_missing_program_is_a_failure(self):
-        self.assertEqual(runner.run(["/nonexistent/program"]).status, 127)
-        self.assertEqual(runner.run_check("x", ["/nonexistent/program"]).failed, 1)
+        self.assertEqual(testing.run(["/nonexistent/program"]).status, 127)
+        self.assertEqual(testing.run_check("x", ["/nonexistent/program"]).failed, 1)
 
     def test_what_takes_too_long_ends_with_all_it_started(self):
         with tempfile.TemporaryDirectory() as folder:
             pid_file = pathlib.Path(folder, "pid")
-            ran = runner.run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], timeout=0.5)
+            ran = testing.run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], timeout=0.5)
             self.assertEqual(ran.status, 124)
             self.assertIn("no end after", ran.output)
             pid = int(pid_file.read_text())
@@ -66,7 +67,7 @@ class Programs(unittest.TestCase):
 
     def test_python_test_runs_count_their_cases(self):
         def counts(text, status):
-            r = runner.run_check("x", ["sh", "-c", f"printf '{text}'; exit {status}"])
+            r = testing.run_check("x", ["sh", "-c", f"printf '{text}'; exit {status}"])
             return r.passed, r.failed
         self.assertEqual(counts("Ran 7 tests in 0.1s\\n\\nOK\\n", 0), (7, 0))
         self.assertEqual(counts("Ran 7 tests in 0.1s\\n\\nFAILED (failures=1, errors=2)\\n", 1), (4, 3))
@@ -74,7 +75,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(counts("no count", 1), (0, 1))
 
     def test_long_output_is_cut_at_its_end(self):
-        text = runner.tail("\n".join(str(i) for i in range(1000)))
+        text = testing.tail("\n".join(str(i) for i in range(1000)))
         self.assertTrue(text.startswith("...\n") and text.endswith("\n999"))
 
 
@@ -82,7 +83,7 @@ class Plants(unittest.TestCase):
     PLANT = runner.Plant("p", ["t"], "a.b")
 
     def judge(self, sound, planted):
-        return runner.judge_plant(self.PLANT, runner.Result("s", *sound), runner.Result("p", *planted)).failed
+        return runner.judge_plant(self.PLANT, testing.Result("s", *sound), testing.Result("p", *planted)).failed
 
     def test_lines_are_read(self):
         self.assertEqual(runner.read_plants("# x\n\nno-undo core_test undo.*\nadopt tandem,tandem-shim tests/e2e/a.py\n"),
@@ -96,10 +97,10 @@ class Plants(unittest.TestCase):
         self.assertEqual(self.judge((1, 0), (0, 1, 0, 0.0, "(no end after 9 s)")), 1, "hangs")
 
     def test_every_line_of_the_list_is_complete(self):
-        for plant in runner.read_plants((runner.ROOT / "tools/planted.txt").read_text()):
+        for plant in runner.read_plants((testing.ROOT / "tools/planted.txt").read_text()):
             self.assertTrue(plant.targets and plant.proof)
             if plant.proof.startswith("tests/"):
-                self.assertTrue(os.access(runner.ROOT / plant.proof, os.X_OK), plant.proof)
+                self.assertTrue(os.access(testing.ROOT / plant.proof, os.X_OK), plant.proof)
 
 
 class Sanitized(unittest.TestCase):
@@ -108,8 +109,8 @@ class Sanitized(unittest.TestCase):
                          {"asan": ["base", "net/http"], "tsan": ["net/http", "api"]})
 
     def test_every_module_of_the_list_is_declared(self):
-        cmake = (runner.ROOT / "src/CMakeLists.txt").read_text()
-        for modules in runner.read_sanitized((runner.ROOT / "tools/sanitized.txt").read_text()).values():
+        cmake = (testing.ROOT / "src/CMakeLists.txt").read_text()
+        for modules in runner.read_sanitized((testing.ROOT / "tools/sanitized.txt").read_text()).values():
             for module in set(modules) - {"advisor"}:
                 self.assertIn(f"tandem_module({module}", cmake)
 

@@ -22,6 +22,14 @@ as_root() {
     if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
+# One line that changes, for a person who waits; nothing for a log.
+show_progress() {
+    if [[ ! -t 1 ]]; then cat >/dev/null; return; fi
+    local line
+    while IFS= read -r line; do printf '\r\e[K   %.90s' "$line"; done
+    printf '\r\e[K'
+}
+
 download_list() { apt-get install --print-uris -qq -y --no-install-recommends "$@" 2>/dev/null; }
 
 install_missing() {
@@ -37,7 +45,7 @@ install_missing() {
     say "   missing: ${missing[*]}"
     awk '$3 ~ /^[0-9]+$/ {bytes += $3; n++} END {printf "   %d packages to download, %.1f MB\n", n, bytes / 1e6}' <<<"$list"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Acquire::Retries=3 \
-        -o Dpkg::Use-Pty=0 "${missing[@]}" >"$log" 2>&1 </dev/null || { tail -n 40 "$log" >&2; return 1; }
+        -o Dpkg::Use-Pty=0 "${missing[@]}" </dev/null 2>&1 | tee "$log" | show_progress || { tail -n 40 "$log" >&2; return 1; }
     rm -f "$log"
 }
 
