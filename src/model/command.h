@@ -35,6 +35,10 @@ struct RetryJob {
     ObjectKey key{};
 };
 using Action = std::variant<ApplyObject, DeleteObject, CancelJob, RetryJob>;
+template <>
+struct EnumNames<Action> {  // in the variant's order
+    static constexpr std::string_view values[] = {"apply", "delete", "cancel", "retry"};
+};
 
 struct Caller {
     std::string subject{};     // "user:admin"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptions (see describe.h) of machines, devices, pools and queues.
+#pragma once
+
+#include "codec/describe.h"
+#include "codec/describe_meta.h"
+#include "model/capacity.h"
+#include "model/limits.h"
+#include "model/queue.h"
+
+namespace tandem::codec {
+
+void describe(auto& v, Of<model::Fact> auto& s) {
+    v.named("Fact");
+    v.field("name", s.name);
+    v.field("value", s.value);
+    v.field("source", s.source, {.note = "where it was read"});
+}
+
+void describe(auto& v, Of<model::Device> auto& s) {
+    v.named("Device");
+    v.field("index", s.index);
+    v.field("uuid", s.uuid);
+    v.field("flavor", s.flavor);
+    v.field("model", s.model);
+    v.bytes("memory", s.memory_bytes);
+    v.field("cores", s.cores, {.note = "a slice is pinned to these"});
+    v.field("overCommitted", s.over_committed, {.note = "shares its cores with other slices"});
+    v.field("healthy", s.healthy);
+}
+
+void describe(auto& v, Of<model::NodeSpec> auto& s) {
+    v.named("NodeSpec");
+    v.field("unschedulable", s.unschedulable, {.note = "nothing new is placed there"});
+}
+
+void describe(auto& v, Of<model::NodeStatus> auto& s) {
+    v.named("NodeStatus");
+    v.field("ready", s.ready);
+    v.field("executor", s.executor);
+    v.milli("cpu", s.cpu_milli);
+    v.bytes("memory", s.memory_bytes);
+    v.field("devices", s.devices);
+    v.field("facts", s.facts);
+}
+
+void describe(auto& v, Of<model::PoolSpec> auto& s) {
+    v.named("PoolSpec");
+    v.field("form", s.form, {.note = "this release delivers shared and reserved"});
+    v.field("projects", s.projects, {.note = "who may use it; empty: everybody"});
+    v.field("from", s.from, {.note = "reserved: the shared pool it draws from"});
+    v.field("flavor", s.flavor, {.note = "reserved: of which devices"});
+    v.field("devices", s.devices,
+            {.note = "reserved: whole devices", .min = 0, .max = model::limits::pool_devices_max});
+}
+
+void describe(auto& v, Of<model::HeldDevice> auto& s) {
+    v.named("HeldDevice");
+    v.field("node", s.node);
+    v.field("index", s.index);
+}
+
+void describe(auto& v, Of<model::PoolStatus> auto& s) {
+    v.named("PoolStatus");
+    v.field("ready", s.ready);
+    v.field("reason", s.reason);
+    v.field("held", s.held);
+}
+
+void describe(auto& v, Of<model::FlavorQuota> auto& s) {
+    v.named("FlavorQuota");
+    v.field("flavor", s.flavor, {.note = "\"*\" covers every flavor without an entry", .required = true});
+    v.quota("nominal", s.nominal, {.note = "the queue's own share"});
+    v.quota("borrowLimit", s.borrow_limit, {.note = "how much it may borrow of others' idle share"});
+    v.quota("lendLimit", s.lend_limit, {.note = "how much of its idle share others may borrow"});
+    v.quota("max", s.max, {.note = "own and borrowed together"});
+    v.field("weight", s.weight, {.note = "for fair shares", .min = 1, .max = model::limits::weight_max});
+}
+
+void describe(auto& v, Of<model::QueueSpec> auto& s) {
+    v.named("QueueSpec");
+    v.field("parent", s.parent, {.note = "empty: a root"});
+    v.field("pool", s.pool, {.note = "leaves only", .keep = true});
+    v.field("projects", s.projects, {.note = "who may submit; empty: everybody"});
+    v.field("quotas", s.quotas);
+    v.field("stop", s.stop);
+}
+
+}  // namespace tandem::codec

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptions (see describe.h) of replicas and jobs.
+#pragma once
+
+#include "codec/describe.h"
+#include "codec/describe_meta.h"
+#include "model/job.h"
+#include "model/limits.h"
+#include "model/work.h"
+
+namespace tandem::codec {
+
+void describe(auto& v, Of<model::Resources> auto& s) {
+    v.named("Resources");
+    v.milli("devices", s.devices,
+            {.note = "of each replica; a fraction only below one", .min = 0, .max = model::limits::devices_milli_max});
+    v.field("flavor", s.flavor, {.note = "kind of device; empty: any one"});
+    v.milli("cpu", s.cpu_milli, {.min = 0, .max = model::limits::cpu_milli_max});
+    v.bytes("memory", s.memory_bytes, {.min = 0, .max = model::limits::memory_bytes_max});
+}
+
+void describe(auto& v, Of<model::DeviceShare> auto& s) {
+    v.named("DeviceShare");
+    v.field("index", s.index);
+    v.milli("amount", s.milli);
+}
+
+void describe(auto& v, Of<model::ReplicaSpec> auto& s) {
+    v.named("ReplicaSpec");
+    v.field("ownerKind", s.owner_kind);
+    v.internal("ownerId", s.owner_id);
+    v.field("ownerUid", s.owner_uid);
+    v.field("ownerName", s.owner_name);
+    v.field("role", s.role);
+    v.field("rank", s.rank);
+    v.field("resources", s.resources);
+    v.field("queue", s.queue);
+    v.field("pool", s.pool);
+    v.field("priority", s.priority);
+    v.field("modelVersion", s.model_version, {.note = "services: what it serves"});
+}
+
+void describe(auto& v, Of<model::TaskExit> auto& s) {
+    v.named("TaskExit");
+    v.field("code", s.code, {.note = "-1 when a signal ended it"});
+    v.field("signal", s.signal);
+    v.field("outOfMemory", s.out_of_memory);
+    v.field("timedOut", s.timed_out, {.note = "ended by its maximum run time"});
+    v.field("at", s.at);
+    v.field("serverAbsent", s.server_absent, {.note = "no server lived at that time"});
+}
+
+void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
+    v.named("ReplicaStatus");
+    v.field("phase", s.phase);
+    v.field("reason", s.reason);
+    v.field("epoch", s.epoch, {.note = "grows by one with each start"});
+    v.field("node", s.node);
+    v.field("devices", s.devices);
+    v.field("endpoint", s.endpoint);
+    v.field("handle", s.handle);
+    v.field("exit", s.exit);
+    v.field("started", s.started);
+    v.field("finished", s.finished);
+    v.field("draining", s.draining);
+}
+
+void describe(auto& v, Of<model::JobRole> auto& s) {
+    v.named("JobRole");
+    v.field("name", s.name, {.keep = true});
+    v.field("replicas", s.replicas, {.note = "ranks, all started together", .min = 1, .max = model::limits::replicas_max});
+    v.field("resources", s.resources);
+}
+
+void describe(auto& v, Of<model::JobRetries> auto& s) {
+    v.named("JobRetries");
+    v.field("limit", s.limit, {.note = "failed attempts that are tried again", .min = 0, .max = model::limits::retries_max});
+    v.field("backoff", s.backoff, {.note = "doubles with each, at most 5m"});
+}
+
+void describe(auto& v, Of<model::JobCheckpoint> auto& s) {
+    v.named("JobCheckpoint");
+    v.field("enabled", s.enabled, {.note = "the program keeps to the checkpoint contract"});
+    v.field("directory", s.directory, {.note = "empty: kept under the installation's home"});
+}
+
+void describe(auto& v, Of<model::JobOutput> auto& s) {
+    v.named("JobOutput");
+    v.field("name", s.name, {.required = true});
+    v.field("path", s.path, {.note = "relative to TANDEM_OUTPUT_DIR", .required = true});
+}
+
+void describe(auto& v, Of<model::JobSpec> auto& s) {
+    v.named("JobSpec");
+    v.field("queue", s.queue, {.keep = true});
+    v.field("priority", s.priority,
+            {.note = "larger first", .min = -model::limits::priority_max, .max = model::limits::priority_max});
+    v.field("template", s.form, {.note = "torchrun: every rank gets its environment contract"});
+    v.field("command", s.command, {.note = "program and arguments", .required = true});
+    v.field("env", s.env);
+    v.field("workingDirectory", s.working_directory);
+    v.field("roles", s.roles, {.note = "groups of ranks", .required = true});
+    v.field("preemptible", s.preemptible, {.note = "more urgent work may take its devices"});
+    v.field("grace", s.grace, {.note = "between TERM and KILL"});
+    v.field("checkpoint", s.checkpoint);
+    v.field("retries", s.retries);
+    v.field("maxRunTime", s.max_run_time, {.note = "of one attempt"});
+    v.field("heartbeatTimeout", s.heartbeat_timeout, {.note = "longest time without a change of TANDEM_PROGRESS_FILE"});
+    v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
+    v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
+    v.field("suspend", s.suspend, {.note = "waits until this is false"});
+}
+
+void describe(auto& v, Of<model::CheckpointRecord> auto& s) {
+    v.named("CheckpointRecord");
+    v.field("step", s.step);
+    v.field("path", s.path);
+    v.field("digest", s.digest);
+    v.field("at", s.at);
+}
+
+void describe(auto& v, Of<model::OutputRecord> auto& s) {
+    v.named("OutputRecord");
+    v.field("name", s.name);
+    v.field("digest", s.digest);
+    v.field("bytes", s.bytes);
+}
+
+void describe(auto& v, Of<model::JobStatus> auto& s) {
+    v.named("JobStatus");
+    v.field("phase", s.phase);
+    v.field("reason", s.reason);
+    v.field("observedGeneration", s.observed_generation);
+    v.field("epoch", s.epoch, {.note = "of the current or last start"});
+    v.field("failures", s.failures);
+    v.field("preemptions", s.preemptions);
+    v.field("stepsLost", s.steps_lost, {.note = "beyond the checkpoints resumed from"});
+    v.field("checkpoint", s.checkpoint);
+    v.field("outputs", s.outputs);
+    v.field("notBefore", s.not_before);
+    v.field("started", s.started);
+    v.field("finished", s.finished);
+    v.field("cancelRequested", s.cancel_requested);
+}
+
+}  // namespace tandem::codec
