@@ -215,6 +215,8 @@ void describe(auto& v, Of<model::CoreMeta> auto& s) {
     v.field("auditSequence", s.audit_sequence);
     v.field("auditHead", s.audit_head);
     v.field("time", s.time);
+    v.field("epochBase", s.epoch_base);
+    v.field("restored", s.restored);
 }
 void describe(auto& v, Of<model::GatewayCursor> auto& s) {
     v.field("gateway", s.gateway);
@@ -257,6 +259,8 @@ void describe(auto& v, Of<model::UsageRecord> auto& s) {
 }
 void describe(auto& v, Of<model::RequestUsage> auto& s) {
     v.named("RequestUsage");
+    v.field("gateway", s.gateway);
+    v.field("epoch", s.epoch, {.note = "of the gateway's journal"});
     v.field("sequence", s.sequence);
     v.field("requestId", s.request_id);
     v.field("at", s.at);

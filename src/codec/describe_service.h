@@ -81,6 +81,7 @@ void describe(auto& v, Of<model::ServiceStatus> auto& s) {
     v.field("ready", s.ready);
     v.field("servingVersion", s.serving_version);
     v.field("targetVersion", s.target_version, {.note = "differs while updating"});
+    v.field("refusedVersion", s.refused_version, {.note = "given up on; not tried again until another is wanted"});
     v.field("startsFailed", s.starts_failed, {.note = "in a row"});
     v.field("notBefore", s.not_before);
     v.field("nextRank", s.next_rank);

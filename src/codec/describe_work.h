@@ -62,7 +62,8 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("exit", s.exit);
     v.field("started", s.started);
     v.field("finished", s.finished);
-    v.field("draining", s.draining);
+    v.field("draining", s.draining, {.note = "gets nothing new"});
+    v.field("stopAt", s.stop_at, {.note = "when a draining replica is stopped"});
 }
 
 void describe(auto& v, Of<model::JobRole> auto& s) {
@@ -130,6 +131,7 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.named("JobStatus");
     v.field("phase", s.phase);
     v.field("reason", s.reason);
+    v.field("ending", s.ending, {.note = "why the current attempt is being ended"});
     v.field("observedGeneration", s.observed_generation);
     v.field("epoch", s.epoch, {.note = "of the current or last start"});
     v.field("failures", s.failures);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a gateway knows: keys and routes, as one snapshot with a generation, then deltas of the same shape.
-// JSON over the feed is codec/feed.h's.
+// JSON over the feed: encode and decode of codec/record.h.
 #pragma once
 
 #include <cstdint>

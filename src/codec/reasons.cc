@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/reasons.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tandem::codec {
+namespace {
+
+struct Sentence {
+    std::string_view en;
+    std::string_view zh;
+};
+
+// In the order of ReasonCode.
+constexpr Sentence catalogue[] = {
+    {"", ""},
+    {"submitted; the scheduler has not looked at it yet", "已提交，调度器尚未处理"},
+    {"suspended: spec.suspend is true", "已挂起：spec.suspend 为 true"},
+    {"waits[ until {until}] before the next try", "等待下一次重试[，直到 {until}]"},
+    {"no room now: needs {needed} of {flavor}[, {free} of {total} are free]; starts when enough is free again",
+     "目前资源不足：需要 {needed} 个 {flavor}[，共 {total} 个中空闲 {free} 个]；有足够空闲时启动"},
+    {"can never start here: needs {needed} of {flavor}[, the most that could ever be given is {largest}]",
+     "在此永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"},
+    {"quota of queue {queue} is used up: needs {needed}[ of {flavor}][, {used} of {limit} are used]",
+     "队列 {queue} 的配额已用完：需要 {needed} 个[ {flavor}][，上限 {limit}，已用 {used}]"},
+    {"pool {pool} does not exist or is not ready", "资源池 {pool} 不存在或未就绪"},
+    {"queue {queue} does not exist", "队列 {queue} 不存在"},
+    {"project {project} may not use pool {pool}", "项目 {project} 无权使用资源池 {pool}"},
+    {"has its place[ on {node}] and waits for {victims} to leave", "已获得[节点 {node} 上的]位置，等待 {victims} 退出"},
+    {"is number {position} in queue {queue}", "在队列 {queue} 中排第 {position} 位"},
+    {"gave way to {by}[, which has priority {priority}]", "让位给 {by}[（优先级 {priority}）]"},
+    {"gave back devices that queue {queue} is owed", "归还了属于队列 {queue} 配额的设备"},
+    {"cancelled[ by {by}]", "[被 {by} ]取消"},
+    {"rank {rank} ended with exit code {code}", "进程 {rank} 以退出码 {code} 结束"},
+    {"rank {rank} was ended by signal {signal}", "进程 {rank} 被信号 {signal} 终止"},
+    {"rank {rank} ran out of memory", "进程 {rank} 内存耗尽"},
+    {"[rank {rank} ]could not be started[: {detail}]", "[进程 {rank} ]无法启动[：{detail}]"},
+    {"ran longer than its maximum run time[ of {limit}]", "运行超过最长运行时间[ {limit}]"},
+    {"rank {rank} made no progress[ for {silence}]", "进程 {rank} 没有进展[，已持续 {silence}]"},
+    {"rank {rank} wrote no output[ for {silence}]", "进程 {rank} 没有输出[，已持续 {silence}]"},
+    {"ended because rank {rank} of its gang failed", "因同组进程 {rank} 失败而结束"},
+    {"the process that watched rank {rank} was lost, and its task with it", "监护进程 {rank} 的程序丢失，任务随之结束"},
+    {"failed {attempts} times[, at most {limit} retries are allowed]", "已失败 {attempts} 次[，最多允许重试 {limit} 次]"},
+    {"output {output} is missing[: {detail}]", "缺少输出 {output}[：{detail}]"},
+    {"its outputs are being stored", "正在保存输出"},
+    {"saved a checkpoint[ at step {step}]", "已保存检查点[，步数 {step}]"},
+    {"completed", "已完成"},
+    {"belongs to the installation as it was before a restore", "属于恢复之前的安装"},
+    {"not known[: {what}]", "无法确定[：{what}]"},
+    {"asleep: no request[ for {idle}]; the next one wakes it", "休眠中：[{idle} 内]没有请求；下一个请求会将其唤醒"},
+    {"woken by[ {waiting}] waiting requests", "被[ {waiting} 个]等待的请求唤醒"},
+    {"replica {replica} was not ready in time[ ({timeout})]", "副本 {replica} 未能按时就绪[（{timeout}）]"},
+    {"replica {replica} failed[: {detail}]", "副本 {replica} 失败[：{detail}]"},
+    {"model {model}[ version {version}] does not exist", "模型 {model}[ 版本 {version}] 不存在"},
+    {"runtime {runtime} does not exist", "运行时 {runtime} 不存在"},
+    {"goes from {from} to {to} replicas", "副本数从 {from} 调整到 {to}"},
+    {"goes from version {from} to {to}", "版本从 {from} 更新到 {to}"},
+    {"finishes its requests and takes no new ones", "正在处理完剩余请求，不再接收新请求"},
+    {"is being deleted", "正在删除"},
+};
+static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
+
+std::optional<std::string_view> find_param(const model::Reason& reason, std::string_view name) {
+    for (const model::ReasonParam& param : reason.params)
+        if (param.name == name && !param.value.empty()) return param.value;
+    return std::nullopt;
+}
+
+// Fills in one stretch without brackets; complete tells whether every parameter was there.
+std::string fill_in(std::string_view text, const model::Reason& reason, bool& complete) {
+    std::string out;
+    complete = true;
+    while (!text.empty()) {
+        const std::size_t open = text.find('{');
+        out += text.substr(0, open);
+        if (open == text.npos) break;
+        const std::size_t close = text.find('}', open);
+        const auto value = find_param(reason, text.substr(open + 1, close - open - 1));
+        complete = complete && value;
+        out += value.value_or("?");
+        text.remove_prefix(close + 1);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string_view reason_template(model::ReasonCode code, Language language) {
+    const Sentence& sentence = catalogue[static_cast<std::size_t>(code)];
+    return language == Language::zh ? sentence.zh : sentence.en;
+}
+
+std::string render_reason(const model::Reason& reason, Language language) {
+    std::string_view text = reason_template(reason.code, language);
+    std::string out;
+    bool complete = true;
+    while (!text.empty()) {
+        const std::size_t open = std::min(text.find('['), text.size());
+        out += fill_in(text.substr(0, open), reason, complete);
+        text.remove_prefix(open);
+        if (text.empty()) break;
+        const std::size_t close = text.find(']');
+        const std::string optional = fill_in(text.substr(1, close - 1), reason, complete);
+        if (complete) out += optional;
+        text.remove_prefix(close + 1);
+    }
+    return out;
+}
+
+}  // namespace tandem::codec
