@@ -53,7 +53,7 @@ BANNED_TEXT = re.compile("/" + r"work/|/" + r"tmp/w/|/" + r"tmp/parts\b|\bFIX" +
 def kind_of(path: str) -> str:
     stem = pathlib.PurePath(path).stem
     for kind in ("test", "fuzz", "bench"):
-        if stem.endswith("_" + kind):
+        if stem.endswith("_" + kind) or kind == "test" and stem.startswith("test_"):
             return kind
     return "header" if path.endswith(".h") else "source"
 
@@ -127,6 +127,8 @@ def check_includes(path: str, source: str, edges, exposed: dict[str, set[str]]) 
                 found.append(f"{where}: {module} may not include <{third}>{through}; it belongs to {', '.join(sorted(owners))}")
         if system and "/" in target and not third_party_of(target) and not target.startswith(POSIX):
             found.append(f"{where}: <{target}> is not in the third-party table of tools/layers.py")
+        if not system and target.endswith(".h") and kind_of(target) == "test" and kind not in ("test", "fuzz", "bench"):
+            found.append(f"{where}: {target} is for tests")
         if system or third_party_of(target) or module == "apps":
             continue
         other = module_of(target, edges)

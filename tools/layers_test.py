@@ -83,6 +83,11 @@ class Includes(unittest.TestCase):
                              ("core/step.cc", "<gtest/gtest.h>"), ("shim/shim.c", "<openssl/ssl.h>")]:
             self.assertEqual(len(includes(path, target)), 1, (path, target))
 
+    def test_what_tests_share_is_for_tests(self):
+        self.assertEqual(includes("net/http/test_server.h", "<gtest/gtest.h>"), [])
+        self.assertEqual(includes("net/http/server_test.cc", "net/http/test_server.h"), [])
+        self.assertIn("is for tests", includes("net/http/server.cc", "net/http/test_server.h")[0])
+
     def test_an_unknown_library_is_refused(self):
         self.assertIn("third-party table", includes("codec/json.cc", "<absl/strings/str_cat.h>")[0])
         self.assertEqual(includes("shim/shim.c", "<sys/wait.h>", "<unistd.h>"), [])
