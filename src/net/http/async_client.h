@@ -4,7 +4,8 @@
 //
 // The callback is called exactly once, on the client's thread, and must not block: with the answer or an error
 // as in client.h. At most `calls_max` calls run at once and as many wait; further ones fail as exhausted.
-// Thread rule: every function from any thread. The destructor ends running calls (unavailable) and joins.
+// Thread rule: every function from any thread. The destructor ends running calls (unavailable) and joins;
+// it waits for a name look-up that runs.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,14 @@ struct AsyncClientOptions {
 };
 
 struct AsyncCall {
-    Url server;
-    Call call;
+    Url server{};
+    Call call{};
     Duration connect_deadline = seconds(2);
     Duration total_deadline = seconds(10);  // from send() on, waiting included
     std::int64_t body_max = 1024 * 1024;
 };
+
+struct AsyncClientState;
 
 class AsyncClient {
   public:
@@ -49,9 +52,8 @@ class AsyncClient {
     void send(AsyncCall call, Callback callback);
 
   private:
-    struct State;
-    explicit AsyncClient(std::shared_ptr<State> state);
-    std::shared_ptr<State> state_;
+    explicit AsyncClient(std::shared_ptr<AsyncClientState> state);
+    std::shared_ptr<AsyncClientState> state_;
 };
 
 }  // namespace tandem::http

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Client: blocking HTTP/1.1 calls to one server over TCP, TLS or a unix socket; used by the CLI, the gateway's
-// feed and tests. Keeps up to `idle_max` connections for reuse. A call on a reused connection that the server
-// had closed before any byte of the answer is sent once more on a fresh one.
+// feed and tests. Keeps up to `idle_max` connections for reuse. When a reused connection turns out to be closed
+// before any byte of the answer, a call that may be repeated (GET, HEAD, PUT, DELETE, OPTIONS, or any with an
+// Idempotency-Key) is sent once more on a fresh one.
 //
 // Errors: unavailable (can't connect, cut off, deadline; the message names the server), invalid (not HTTP, or
 // an answer that breaks the limits), too_large (body beyond body_max). Any HTTP status is a success here.
@@ -24,7 +25,7 @@
 namespace tandem::http {
 
 struct ClientOptions {
-    Url server;
+    Url server{};
     std::string ca_file{};             // for https; empty: the system's
     std::string certificate_file{};    // own identity for mutual TLS
     std::string key_file{};

@@ -45,9 +45,9 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 // A request as a server's handler gets it.
 struct Request {
-    std::string method;   // as sent, "GET"
-    std::string path;     // percent-decoded once; holds no NUL, no "." or ".." segment, no decoded '/'
-    std::string target;   // as sent
+    std::string method{}; // as sent, "GET"
+    std::string path{};   // percent-decoded once; holds no NUL, no "." or ".." segment, no decoded '/'
+    std::string target{}; // as sent
     Query query{};
     Headers headers{};
     std::string body{};

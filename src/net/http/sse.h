@@ -15,9 +15,9 @@
 namespace tandem::http {
 
 struct SseEvent {
-    std::string id;                 // the last id seen, as the standard says
+    std::string id{};               // the last id seen, as the standard says
     std::string event = "message";
-    std::string data;
+    std::string data{};
 
     bool operator==(const SseEvent&) const = default;
 };

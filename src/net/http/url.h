@@ -15,9 +15,9 @@ enum class Scheme : std::uint8_t { http, https, unix_socket };
 
 struct Url {
     Scheme scheme = Scheme::http;
-    std::string host;         // without brackets; empty for a unix socket
+    std::string host{};       // without brackets; empty for a unix socket
     std::uint16_t port = 80;  // 443 for https; 0 for a unix socket
-    std::string path;         // prefix without trailing '/', or the socket's file
+    std::string path{};       // prefix without trailing '/', or the socket's file
 
     bool operator==(const Url&) const = default;
 };
