@@ -62,18 +62,24 @@ struct RequestUsage {
     bool estimated = false;       // tokens were counted by the gateway, not told by the engine
 };
 
-// A gateway asks for a slice of a key's limits; the grant replaces what it had.
+// A gateway asks for a share of a key's limits; the grant replaces what it had. How sums stay within the limit:
+// traffic/lease_authority.h.
 struct LeaseAsk {
     std::string key_id{};
-    std::int64_t rate = 0;         // requests it expects in the coming period
-    std::int64_t concurrency = 0;
+    std::int64_t rate = 0;          // requests it expects in the coming minute
+    std::int64_t concurrency = 0;   // requests in flight that it expects
+    std::int64_t sequence = 0;      // of this gateway's asks, growing, also over its restarts
+    std::int64_t answered = 0;      // the latest of its asks whose grant it holds; before the first: a number
+                                    // not below any of its earlier lives
+    std::int64_t held_rate = 0;     // what it holds while it asks
+    std::int64_t held_concurrency = 0;
     bool operator==(const LeaseAsk&) const = default;
 };
 struct LeaseGrant {
     std::string key_id{};
-    std::int64_t rate = 0;         // requests that may be spent until expires
-    std::int64_t concurrency = 0;  // standing share, survives without a server
-    Instant expires{};
+    std::int64_t rate = 0;          // requests in any minute: its share until the next grant
+    std::int64_t concurrency = 0;   // requests in flight: likewise
+    Instant expires{};              // both survive without a server until then
     bool operator==(const LeaseGrant&) const = default;
 };
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traffic/answer_scan.h"
+
+#include <utility>
+
+namespace tandem::traffic {
+namespace {
+
+std::optional<std::int64_t> whole(const JsonEvent& event) {
+    if (event.kind != JsonKind::number || event.text.empty() || event.text.size() > 15) return std::nullopt;
+    std::int64_t value = 0;
+    for (char c : event.text) {
+        if (c < '0' || c > '9') return std::nullopt;
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
+bool begins(JsonKind kind) { return kind == JsonKind::object_begin || kind == JsonKind::array_begin; }
+bool ends(JsonKind kind) { return kind == JsonKind::object_end || kind == JsonKind::array_end; }
+
+}  // namespace
+
+AnswerScan::Name AnswerScan::name_of(std::string_view text) {
+    static constexpr std::pair<std::string_view, Name> names[] = {
+        {"usage", Name::usage}, {"choices", Name::choices}, {"error", Name::error},
+        {"prompt_tokens", Name::prompt_tokens}, {"completion_tokens", Name::completion_tokens},
+        {"prompt_tokens_details", Name::details}, {"cached_tokens", Name::cached_tokens},
+        {"delta", Name::delta}, {"message", Name::message}, {"text", Name::text}, {"content", Name::content},
+        {"reasoning_content", Name::content}, {"refusal", Name::content}, {"tool_calls", Name::content},
+        {"function_call", Name::content}, {"finish_reason", Name::finish_reason}};
+    for (const auto& [name, value] : names)
+        if (name == text) return value;
+    return Name::other;
+}
+
+std::string_view AnswerScan::on_json(const JsonEvent& event) {
+    if (event.kind == JsonKind::key) on_key(event);
+    else if (event.depth > 0) on_value(event);
+    return {};
+}
+
+void AnswerScan::on_key(const JsonEvent& event) {
+    path_[event.depth] = event.cut ? Name::other : name_of(event.text);
+    if (event.depth != 1) return;
+    key_begin_ = event.begin;
+    if (null_open_) {  // `{"usage":null, "next"...`: up to the next name
+        null_end_ = event.begin;
+        null_open_ = false;
+    }
+}
+
+void AnswerScan::on_value(const JsonEvent& event) {
+    if (event.depth == 1 && !begins(event.kind)) {
+        if (path_[1] == Name::usage && event.kind == JsonKind::null_value) {
+            // With a member before it, the comma before goes too; else the one behind, when the next name comes.
+            null_begin_ = first_member_ ? key_begin_ : previous_end_;
+            null_end_ = event.end;
+            null_open_ = first_member_;
+        }
+        previous_end_ = event.end;
+        first_member_ = false;
+    }
+    switch (path_[1]) {
+        case Name::usage: return on_usage(event);
+        case Name::choices: return on_choice(event);
+        case Name::error:
+            if (event.depth == 1 && event.kind != JsonKind::null_value) error_ = true;
+            return;
+        default: return;
+    }
+}
+
+void AnswerScan::on_usage(const JsonEvent& event) {
+    if (event.depth == 1 && event.kind == JsonKind::object_begin) usage_.emplace();
+    if (!usage_) return;
+    const auto value = whole(event);
+    if (!value) return;
+    if (event.depth == 2 && path_[2] == Name::prompt_tokens) usage_->prompt = *value;
+    if (event.depth == 2 && path_[2] == Name::completion_tokens) usage_->completion = *value;
+    if (event.depth == 3 && path_[2] == Name::details && path_[3] == Name::cached_tokens) usage_->cached = *value;
+}
+
+// Depths: 1 the array, 2 its items, 3 their members, 4 members of delta or message, 5 items of tool_calls.
+void AnswerScan::on_choice(const JsonEvent& event) {
+    if (event.depth == 1) choices_seen_ = true;
+    if (event.depth == 2 && event.kind == JsonKind::object_begin) ++choice_count_;
+    if (ends(event.kind)) return;
+    const bool something = event.kind != JsonKind::null_value &&
+                           !(event.kind == JsonKind::string && event.text.empty());
+    if (event.depth == 3 && path_[3] == Name::finish_reason && something) content_ = finished_ = true;
+    if (event.depth == 3 && path_[3] == Name::text && something) content_ = true;
+    if (event.depth == 4 && (path_[3] == Name::delta || path_[3] == Name::message) &&
+        path_[4] == Name::content && something && event.kind != JsonKind::array_begin)
+        content_ = true;
+    if (event.depth == 5 && path_[4] == Name::content && begins(event.kind)) content_ = true;
+}
+
+}  // namespace tandem::traffic
