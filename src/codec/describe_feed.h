@@ -12,6 +12,10 @@ void describe(auto& v, Of<model::LeaseAsk> auto& s) {
     v.field("keyId", s.key_id);
     v.field("rate", s.rate);
     v.field("concurrency", s.concurrency);
+    v.field("sequence", s.sequence);
+    v.field("answered", s.answered);
+    v.field("heldRate", s.held_rate);
+    v.field("heldConcurrency", s.held_concurrency);
 }
 void describe(auto& v, Of<model::LeaseGrant> auto& s) {
     v.field("keyId", s.key_id);
