@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "model/check.h"
+#include "model/limits.h"
+
+namespace tandem::model {
+namespace {
+
+// Ranks are objects named NAME-ROLE-RANK, with at most four digits of rank.
+constexpr std::size_t name_and_role_max = 63 - 6;
+
+Status check_role(const JobRole& role, const std::string& field, std::string_view job_name) {
+    TANDEM_TRY(check_name(role.name, field + ".name"));
+    if (job_name.size() + role.name.size() > name_and_role_max)
+        return invalid_field(field + ".name", fmt::format("must have at most {} characters together with the job's name, has {}",
+                                                          name_and_role_max, job_name.size() + role.name.size()));
+    TANDEM_TRY(check_range(role.replicas, 1, limits::replicas_max, field + ".replicas"));
+    return check_resources(role.resources, field + ".resources");
+}
+
+Status check_roles(const Job& job) {
+    const std::vector<JobRole>& roles = job.spec.roles;
+    if (roles.empty()) return invalid_field("spec.roles", "must have at least one role: [{replicas: 1, resources: {devices: 1}}]");
+    if (static_cast<std::int64_t>(roles.size()) > limits::roles_max)
+        return invalid_field("spec.roles", fmt::format("must have at most {} roles, has {}", limits::roles_max, roles.size()));
+    std::set<std::string_view> names;
+    std::int64_t ranks = 0;
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+        const std::string field = fmt::format("spec.roles[{}]", i);
+        TANDEM_TRY(check_role(roles[i], field, job.meta.name));
+        if (!names.insert(roles[i].name).second)
+            return invalid_field(field + ".name", fmt::format("\"{}\" stands twice", roles[i].name));
+        ranks += roles[i].replicas;
+    }
+    if (ranks > limits::replicas_max)
+        return invalid_field("spec.roles", fmt::format("must have at most {} replicas in all, has {}", limits::replicas_max, ranks));
+    return {};
+}
+
+Status check_outputs(const std::vector<JobOutput>& outputs) {
+    if (static_cast<std::int64_t>(outputs.size()) > limits::outputs_max)
+        return invalid_field("spec.outputs", fmt::format("must have at most {} entries, has {}", limits::outputs_max, outputs.size()));
+    std::set<std::string_view> names;
+    std::set<std::string_view> paths;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const std::string field = fmt::format("spec.outputs[{}]", i);
+        TANDEM_TRY(check_name(outputs[i].name, field + ".name"));
+        TANDEM_TRY(check_relative_path(outputs[i].path, field + ".path"));
+        if (!names.insert(outputs[i].name).second)
+            return invalid_field(field + ".name", fmt::format("\"{}\" stands twice", outputs[i].name));
+        if (!paths.insert(outputs[i].path).second)
+            return invalid_field(field + ".path", fmt::format("\"{}\" stands twice", outputs[i].path));
+    }
+    return {};
+}
+
+Status check_times(const JobSpec& spec) {
+    TANDEM_TRY(check_duration(spec.grace, Duration{}, limits::grace_max, "spec.grace"));
+    TANDEM_TRY(check_range(spec.retries.limit, 0, limits::retries_max, "spec.retries.limit"));
+    TANDEM_TRY(check_duration(spec.retries.backoff, Duration{}, minutes(5), "spec.retries.backoff"));
+    const std::array<std::pair<const std::optional<Duration>&, std::string_view>, 3> bounds{{
+        {spec.max_run_time, "spec.maxRunTime"},
+        {spec.heartbeat_timeout, "spec.heartbeatTimeout"},
+        {spec.silence_timeout, "spec.silenceTimeout"},
+    }};
+    for (const auto& [value, field] : bounds)
+        if (value) TANDEM_TRY(check_duration(*value, seconds(1), limits::run_time_max, field));
+    return {};
+}
+
+Status check_rendezvous_env(const JobSpec& spec) {
+    if (spec.form != JobTemplate::torchrun) return {};
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})
+        if (spec.env.contains(name))
+            return invalid_field(std::string("spec.env.") + name, "is set by the template torchrun for each rank; leave it out");
+    return {};
+}
+
+}  // namespace
+
+Status check_spec(const Job& job) {
+    const JobSpec& spec = job.spec;
+    TANDEM_TRY(check_name(spec.queue, "spec.queue"));
+    TANDEM_TRY(check_priority(spec.priority));
+    TANDEM_TRY(check_command(spec.command, "spec.command"));
+    TANDEM_TRY(check_env(spec.env, "spec.env"));
+    TANDEM_TRY(check_rendezvous_env(spec));
+    TANDEM_TRY(check_directory(spec.working_directory, "spec.workingDirectory"));
+    TANDEM_TRY(check_roles(job));
+    TANDEM_TRY(check_times(spec));
+    TANDEM_TRY(check_directory(spec.checkpoint.directory, "spec.checkpoint.directory"));
+    if (!spec.checkpoint.directory.empty() && !spec.checkpoint.enabled)
+        return invalid_field("spec.checkpoint.directory", "needs spec.checkpoint.enabled: true");
+    return check_outputs(spec.outputs);
+}
+
+}  // namespace tandem::model
