@@ -11,7 +11,7 @@ demo_main() {
     ensure_setup build demo
     step "configure release" configure release
     step "build release" compile release
-    TANDEM_BIN=$root/build/release/bin exec python3 examples/demo/run.py "$@"
+    TANDEM_BIN=$root/build/release/bin exec .tandem/venv-serving/bin/python tools/demo/ride.py "$@"
 }
 
 demo_main "$@"
