@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secret: text that must not be shown (keys, passwords, tokens). It has no stream operator, no formatter and
-// no conversion; only reveal() gives the text, and only to code that sends or hashes it. Cleared when it goes.
+// Secret: text that must not be shown (keys, passwords, tokens). It has no stream operator, no
+// formatter and no conversion; only reveal() gives the text, and only to code that sends or hashes
+// it. Cleared when it goes.
 #pragma once
 
 #include <string>

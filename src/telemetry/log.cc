@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t value_max = 16 * 1024;
 constexpr std::size_t line_max = 64 * 1024;
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629 table 3-7).
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629
+// table 3-7).
 std::size_t utf8_length(std::string_view text) {
     auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     auto tail = [&](std::size_t i) { return i < text.size() && (at(i) & 0xC0) == 0x80; };
@@ -88,8 +89,10 @@ bool append_fields(std::string& out, Fields fields) {
         out += ',';
         cut |= append_quoted(out, field.key());
         out += ':';
-        if (field.quoted()) cut |= append_quoted(out, field.value());
-        else out += field.value();
+        if (field.quoted())
+            cut |= append_quoted(out, field.value());
+        else
+            out += field.value();
     }
     return cut;
 }
@@ -103,13 +106,16 @@ Instant wall_now() {
 
 class LogSink {
   public:
-    LogSink(spdlog::sink_ptr sink, Level least) : logger_("tandem", std::move(sink)), least_(least) {
+    LogSink(spdlog::sink_ptr sink, Level least)
+        : logger_("tandem", std::move(sink)), least_(least) {
         logger_.set_pattern("%v");
         logger_.set_level(spdlog::level::trace);
         logger_.flush_on(spdlog::level::trace);
         logger_.set_error_handler([this](const std::string&) { dropped_.fetch_add(1); });
     }
-    void write(std::string_view line) { logger_.log(spdlog::level::info, spdlog::string_view_t(line)); }
+    void write(std::string_view line) {
+        logger_.log(spdlog::level::info, spdlog::string_view_t(line));
+    }
 
     bool enabled(Level level) const { return level >= least_.load(std::memory_order_relaxed); }
     void set_level(Level least) { least_.store(least); }
@@ -123,10 +129,14 @@ class LogSink {
 
 std::string_view name_of(Level level) {
     switch (level) {
-        case Level::debug: return "debug";
-        case Level::info: return "info";
-        case Level::warn: return "warn";
-        case Level::error: return "error";
+        case Level::debug:
+            return "debug";
+        case Level::info:
+            return "info";
+        case Level::warn:
+            return "warn";
+        case Level::error:
+            return "error";
     }
     return "error";
 }
@@ -151,7 +161,8 @@ Result<Log> Log::to_file(const std::string& path, Level least) {
         return fail(ErrorCode::invalid, "opening log file " + path + ": " + std::strerror(errno));
     ::close(descriptor);
     try {
-        return Log(std::make_shared<LogSink>(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path), least));
+        return Log(std::make_shared<LogSink>(
+            std::make_shared<spdlog::sinks::basic_file_sink_mt>(path), least));
     } catch (const spdlog::spdlog_ex& failure) {
         return fail(ErrorCode::invalid, "opening log file " + path + ": " + failure.what());
     }
@@ -163,7 +174,9 @@ Log Log::with(Fields fields) const {
     return copy;
 }
 
-bool Log::enabled(Level level) const { return sink_ && sink_->enabled(level); }
+bool Log::enabled(Level level) const {
+    return sink_ && sink_->enabled(level);
+}
 
 void Log::write(Level level, std::string_view message, Fields fields) const {
     if (!enabled(level)) return;
@@ -181,6 +194,8 @@ void Log::set_level(Level least) const {
     if (sink_) sink_->set_level(least);
 }
 
-std::uint64_t Log::dropped_lines() const { return sink_ ? sink_->dropped() : 0; }
+std::uint64_t Log::dropped_lines() const {
+    return sink_ ? sink_->dropped() : 0;
+}
 
 }  // namespace tandem::telemetry

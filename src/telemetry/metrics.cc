@@ -64,7 +64,9 @@ void Counter::add(std::int64_t by) {
     TANDEM_ASSERT(by >= 0, "a counter only grows");
     if (metric_) static_cast<prometheus::Counter*>(metric_)->Increment(static_cast<double>(by));
 }
-double Counter::value() const { return metric_ ? static_cast<prometheus::Counter*>(metric_)->Value() : 0; }
+double Counter::value() const {
+    return metric_ ? static_cast<prometheus::Counter*>(metric_)->Value() : 0;
+}
 
 void Gauge::set(double value) {
     if (metric_) static_cast<prometheus::Gauge*>(metric_)->Set(value);
@@ -72,7 +74,9 @@ void Gauge::set(double value) {
 void Gauge::add(double by) {
     if (metric_) static_cast<prometheus::Gauge*>(metric_)->Increment(by);
 }
-double Gauge::value() const { return metric_ ? static_cast<prometheus::Gauge*>(metric_)->Value() : 0; }
+double Gauge::value() const {
+    return metric_ ? static_cast<prometheus::Gauge*>(metric_)->Value() : 0;
+}
 
 void Histogram::observe(double value) {
     if (metric_) static_cast<prometheus::Histogram*>(metric_)->Observe(value);
@@ -91,7 +95,8 @@ Counter Metrics::counter(const std::string& name, const std::string& help, const
 
 Gauge Metrics::gauge(const std::string& name, const std::string& help, const Labels& labels) {
     Gauge handle;
-    handle.metric_ = state_->find_or_make('g', state_->gauges, prometheus::BuildGauge(), name, help, labels);
+    handle.metric_ =
+        state_->find_or_make('g', state_->gauges, prometheus::BuildGauge(), name, help, labels);
     handle.owner_ = state_;
     return handle;
 }
@@ -104,8 +109,8 @@ Histogram Metrics::histogram(const std::string& name, const std::string& help,
         TANDEM_ASSERT(first == buckets, "a histogram has one set of buckets: " + name);
     }
     Histogram handle;
-    handle.metric_ = state_->find_or_make('h', state_->histograms, prometheus::BuildHistogram(), name, help,
-                                          labels, buckets);
+    handle.metric_ = state_->find_or_make('h', state_->histograms, prometheus::BuildHistogram(),
+                                          name, help, labels, buckets);
     handle.owner_ = state_;
     return handle;
 }

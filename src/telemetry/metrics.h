@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics: counters, gauges and histograms in a registry that renders Prometheus text format 0.0.4.
-// A part makes its metrics once and keeps the returned handles; handles are cheap copies, share the registry's
-// life, and count with one atomic operation. The same name and labels give the same metric again.
+// A part makes its metrics once and keeps the returned handles; handles are cheap copies, share the
+// registry's life, and count with one atomic operation. The same name and labels give the same
+// metric again.
 //
-// Names match [a-zA-Z_:][a-zA-Z0-9_:]*, label names [a-zA-Z_][a-zA-Z0-9_]*; one name has one kind, one help
-// text and one set of buckets (asserted: names are constants of the program). Labels must have few values: a
-// name holds at most 1,000 label sets; further ones share one metric whose labels are all "other".
-// Thread rule: all functions from any thread.
+// Names match [a-zA-Z_:][a-zA-Z0-9_:]*, label names [a-zA-Z_][a-zA-Z0-9_]*; one name has one kind,
+// one help text and one set of buckets (asserted: names are constants of the program). Labels must
+// have few values: a name holds at most 1,000 label sets; further ones share one metric whose
+// labels are all "other". Thread rule: all functions from any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ using Labels = std::map<std::string, std::string>;
 
 class Counter {
   public:
-    Counter() = default;  // counts into nothing
+    Counter() = default;            // counts into nothing
     void add(std::int64_t by = 1);  // by >= 0
     double value() const;
 
@@ -66,8 +67,8 @@ class Metrics {
     Counter counter(const std::string& name, const std::string& help, const Labels& labels = {});
     Gauge gauge(const std::string& name, const std::string& help, const Labels& labels = {});
     // `buckets`: upper bounds, increasing, without +Inf.
-    Histogram histogram(const std::string& name, const std::string& help, const std::vector<double>& buckets,
-                        const Labels& labels = {});
+    Histogram histogram(const std::string& name, const std::string& help,
+                        const std::vector<double>& buckets, const Labels& labels = {});
 
     std::string render_prometheus_text() const;
 

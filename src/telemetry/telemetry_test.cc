@@ -43,17 +43,20 @@ class LogFile : public testing::Test {
 
 TEST_F(LogFile, line_with_fields_is_one_json_object) {
     auto log = Log::to_file(path_).value();
-    log.with({{"request", "r1"}}).info("ready", {{"port", 8080}, {"tls", true}, {"address", "::1"}});
-    EXPECT_EQ(tail(), "\"level\":\"info\",\"msg\":\"ready\",\"request\":\"r1\",\"port\":8080,\"tls\":true,"
-                      "\"address\":\"::1\"}\n");
+    log.with({{"request", "r1"}})
+        .info("ready", {{"port", 8080}, {"tls", true}, {"address", "::1"}});
+    EXPECT_EQ(tail(),
+              "\"level\":\"info\",\"msg\":\"ready\",\"request\":\"r1\",\"port\":8080,\"tls\":true,"
+              "\"address\":\"::1\"}\n");
     EXPECT_EQ(text().substr(0, 9), "{\"time\":\"");
 }
 
 TEST_F(LogFile, control_and_broken_bytes_are_escaped) {
     auto log = Log::to_file(path_).value();
     log.warn("a\nb\x1b[0m", {{"v", std::string_view("q\"\\\0\xff\xc3\xa9\xed\xa0\x80", 10)}});
-    EXPECT_EQ(tail(), "\"level\":\"warn\",\"msg\":\"a\\nb\\u001b[0m\","
-                      "\"v\":\"q\\\"\\\\\\u0000\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\"}\n");
+    EXPECT_EQ(tail(),
+              "\"level\":\"warn\",\"msg\":\"a\\nb\\u001b[0m\","
+              "\"v\":\"q\\\"\\\\\\u0000\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\"}\n");
 }
 
 TEST_F(LogFile, braces_are_not_a_format) {
@@ -87,7 +90,7 @@ TEST_F(LogFile, file_has_mode_0600_and_lines_of_threads_stay_whole) {
             for (int i = 0; i < 200; ++i) log.info("line", {{"i", i}});
         });
     for (auto& thread : threads) thread.join();
-    struct stat info {};
+    struct stat info{};
     ASSERT_EQ(::stat(path_.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777u, 0600u);
     std::istringstream lines(text());
@@ -138,7 +141,8 @@ TEST(metrics, handle_outlives_the_registry) {
 
 TEST(metrics, label_sets_beyond_the_bound_share_one) {
     Metrics metrics;
-    for (int i = 0; i < 1010; ++i) metrics.counter("a_total", "A.", {{"key", std::to_string(i)}}).add();
+    for (int i = 0; i < 1010; ++i)
+        metrics.counter("a_total", "A.", {{"key", std::to_string(i)}}).add();
     EXPECT_EQ(metrics.counter("a_total", "A.", {{"key", "never seen"}}).value(), 10);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AsyncClient: HTTP/1.1 calls with callbacks on one own thread, to any server; for probes, posts and other
-// small exchanges. Each call has one connection of its own or reuses an idle one to the same server.
+// AsyncClient: HTTP/1.1 calls with callbacks on one own thread, to any server; for probes, posts
+// and other small exchanges. Each call has one connection of its own or reuses an idle one to the
+// same server.
 //
-// The callback is called exactly once, on the client's thread, and must not block: with the answer or an error
-// as in client.h. At most `calls_max` calls run at once and as many wait; further ones fail as exhausted.
-// Thread rule: every function from any thread. The destructor ends running calls (unavailable) and joins;
-// it waits for a name look-up that runs.
+// The callback is called exactly once, on the client's thread, and must not block: with the answer
+// or an error as in client.h. At most `calls_max` calls run at once and as many wait; further ones
+// fail as exhausted. Thread rule: every function from any thread. The destructor ends running calls
+// (unavailable) and joins; it waits for a name look-up that runs.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 
-Time after(Duration duration) { return Clock::now() + std::chrono::milliseconds(duration.ms); }
+Time after(Duration duration) {
+    return Clock::now() + std::chrono::milliseconds(duration.ms);
+}
 
 // One open connection. Every wait ends at `deadline` or when cancelled.
 struct Wire {
@@ -45,12 +47,15 @@ struct Waiter {
     Status wait(const Socket& socket, short events) const {
         while (true) {
             if (cancel && cancel->cancelled()) return broken("call was cancelled");
-            auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            auto left =
+                std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
             if (left <= 0) return broken("took too long " + std::string(doing));
-            pollfd watched[2] = {{socket.get(), events, 0}, {cancel ? cancel->wait_descriptor() : -1, POLLIN, 0}};
+            pollfd watched[2] = {{socket.get(), events, 0},
+                                 {cancel ? cancel->wait_descriptor() : -1, POLLIN, 0}};
             int ready = ::poll(watched, 2, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
             if (ready > 0 && watched[0].revents) return {};
-            if (ready < 0 && errno != EINTR) return broken(std::string("can't be waited for: ") + std::strerror(errno));
+            if (ready < 0 && errno != EINTR)
+                return broken(std::string("can't be waited for: ") + std::strerror(errno));
         }
     }
 };
@@ -73,10 +78,12 @@ Result<bool> read_more(Wire& wire, std::string& in, const Waiter& waiter) {
             TANDEM_TRY(waiter.wait(wire.socket, POLLIN));
             continue;
         }
-        if (got < 0) return waiter.broken(std::string("broke the connection: ") + std::strerror(errno));
+        if (got < 0)
+            return waiter.broken(std::string("broke the connection: ") + std::strerror(errno));
         if (got == 0) {
             // Without its goodbye a TLS stream may have been cut by anybody on the way.
-            if (wire.tls && !wire.tls->peer_closed()) return waiter.broken("closed the connection without TLS goodbye");
+            if (wire.tls && !wire.tls->peer_closed())
+                return waiter.broken("closed the connection without TLS goodbye");
             return false;
         }
         std::string_view bytes(buffer, static_cast<std::size_t>(got));
@@ -104,19 +111,20 @@ Status handshake(Wire& wire, const Waiter& waiter) {
         ssize_t got = ::recv(wire.socket.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (got <= 0) return waiter.broken("closed the connection during the TLS handshake");
-        if (Status status = wire.tls->receive({buffer, static_cast<std::size_t>(got)}, nothing); !status)
+        if (Status status = wire.tls->receive({buffer, static_cast<std::size_t>(got)}, nothing);
+            !status)
             return in_context(render_url(waiter.url), std::move(status).error());
     }
 }
 
 struct Exchange {
     Status status{};
-    bool answered = false;   // at least one byte came
+    bool answered = false;  // at least one byte came
     bool reusable = false;
 };
 
-Exchange exchange(Wire& wire, const std::string& head, const Call& call, ResponseParser& parser, Waiter waiter,
-                  const std::function<void(Waiter&)>& on_progress) {
+Exchange exchange(Wire& wire, const std::string& head, const Call& call, ResponseParser& parser,
+                  Waiter waiter, const std::function<void(Waiter&)>& on_progress) {
     Outbox out;
     if (wire.tls) {
         Status status = wire.tls->send(head);
@@ -127,7 +135,8 @@ Exchange exchange(Wire& wire, const std::string& head, const Call& call, Respons
         out.add(head);
         out.add(call.body);
     }
-    // A server may answer and close before it has taken all (413): so look for an answer in any case.
+    // A server may answer and close before it has taken all (413): so look for an answer in any
+    // case.
     Status sent = send_all(wire, out, waiter);
     Exchange result;
     std::string in;
@@ -161,7 +170,9 @@ Exchange exchange(Wire& wire, const std::string& head, const Call& call, Respons
 Cancel::Cancel() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     TANDEM_ASSERT(descriptor_ >= 0, "a descriptor is left");
 }
-Cancel::~Cancel() { ::close(descriptor_); }
+Cancel::~Cancel() {
+    ::close(descriptor_);
+}
 void Cancel::cancel() {
     cancelled_.store(true);
     std::uint64_t one = 1;
@@ -177,7 +188,8 @@ struct Client::State {
     Result<Wire> take(Waiter waiter);
     Result<Wire> open(Waiter waiter);
     void give_back(Wire wire);
-    Status run(const Call& call, Cancel* cancel, Time deadline, const std::function<ResponseParser&()>& make_parser,
+    Status run(const Call& call, Cancel* cancel, Time deadline,
+               const std::function<ResponseParser&()>& make_parser,
                const std::function<void(Waiter&)>& on_progress);
 };
 
@@ -197,7 +209,8 @@ Result<Wire> Client::State::open(Waiter waiter) {
     TANDEM_LET(endpoints, resolve_endpoints(options.server));
     waiter.deadline = std::min(waiter.deadline, after(options.connect_deadline));
     waiter.doing = "connecting";
-    Error last{ErrorCode::unavailable, "can't connect to " + render_url(options.server) + ": no address"};
+    Error last{ErrorCode::unavailable,
+               "can't connect to " + render_url(options.server) + ": no address"};
     for (const Endpoint& endpoint : endpoints) {
         auto dialled = begin_connect(endpoint, options.server);
         if (!dialled) {
@@ -238,7 +251,8 @@ Status Client::State::run(const Call& call, Cancel* cancel, Time deadline,
         Exchange result = exchange(wire, head, call, make_parser(), waiter, on_progress);
         if (result.reusable) give_back(std::move(wire));
         bool over = (cancel && cancel->cancelled()) || Clock::now() >= deadline;
-        if (result.status || result.answered || first_use || over || !may_repeat(call)) return result.status;
+        if (result.status || result.answered || first_use || over || !may_repeat(call))
+            return result.status;
         TANDEM_LET(fresh, open(waiter));
         wire = std::move(fresh);
     }
@@ -264,15 +278,19 @@ Result<Response> Client::send(const Call& call, Cancel* cancel) {
     std::string body;
     std::optional<ResponseParser> parser;
     auto make_parser = [&]() -> ResponseParser& {
-        return parser.emplace(call.method == "HEAD", options.header_bytes_max, [&](std::string_view piece) {
-            if (piece.size() + body.size() > static_cast<std::size_t>(options.body_max)) return false;
-            body += piece;
-            return true;
-        });
+        return parser.emplace(
+            call.method == "HEAD", options.header_bytes_max, [&](std::string_view piece) {
+                if (piece.size() + body.size() > static_cast<std::size_t>(options.body_max))
+                    return false;
+                body += piece;
+                return true;
+            });
     };
-    TANDEM_TRY(state_->run(call, cancel, after(options.total_deadline), make_parser, [](Waiter&) {}));
+    TANDEM_TRY(
+        state_->run(call, cancel, after(options.total_deadline), make_parser, [](Waiter&) {}));
     if (parser->stopped())
-        return fail(ErrorCode::too_large, "the answer of " + render_url(options.server) + " is larger than " +
+        return fail(ErrorCode::too_large, "the answer of " + render_url(options.server) +
+                                              " is larger than " +
                                               std::to_string(options.body_max) + " bytes");
     Response response = std::move(parser->response());
     response.body = std::move(body);
@@ -290,10 +308,11 @@ Status Client::stream(const Call& call, StreamReader reader, Cancel* cancel) {
         if (reader.on_head) stop = !reader.on_head(parser->response());
     };
     auto make_parser = [&]() -> ResponseParser& {
-        return parser.emplace(call.method == "HEAD", options.header_bytes_max, [&](std::string_view piece) {
-            give_head();
-            return !stop && reader.on_chunk(piece);
-        });
+        return parser.emplace(call.method == "HEAD", options.header_bytes_max,
+                              [&](std::string_view piece) {
+                                  give_head();
+                                  return !stop && reader.on_chunk(piece);
+                              });
     };
     // The reader may be told of the head before any piece of the body has come.
     auto on_progress = [&](Waiter& waiter) {
@@ -301,7 +320,8 @@ Status Client::stream(const Call& call, StreamReader reader, Cancel* cancel) {
         waiter.deadline = stop ? Clock::now() : after(options.stream_idle_deadline);
         waiter.doing = "sending more";
     };
-    Status status = state_->run(call, cancel, after(options.stream_idle_deadline), make_parser, on_progress);
+    Status status =
+        state_->run(call, cancel, after(options.stream_idle_deadline), make_parser, on_progress);
     if (stop) return {};
     if (status) give_head();
     return status;

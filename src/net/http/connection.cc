@@ -14,12 +14,14 @@ namespace tandem::http {
 namespace {
 
 constexpr auto linger_max = std::chrono::seconds(2);
-constexpr std::size_t out_high = 256 * 1024;      // no further pipelined request is taken above it
-constexpr std::size_t in_high = 256 * 1024;       // no reading above it while nobody consumes
-constexpr std::size_t direct_min = 64 * 1024;     // a body's rest this large is received in place
+constexpr std::size_t out_high = 256 * 1024;   // no further pipelined request is taken above it
+constexpr std::size_t in_high = 256 * 1024;    // no reading above it while nobody consumes
+constexpr std::size_t direct_min = 64 * 1024;  // a body's rest this large is received in place
 constexpr std::size_t direct_step = 256 * 1024;
 
-std::chrono::milliseconds span(Duration duration) { return std::chrono::milliseconds(duration.ms); }
+std::chrono::milliseconds span(Duration duration) {
+    return std::chrono::milliseconds(duration.ms);
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ void Connection::start() {
     phase_at_ = progress_at_ = Clock::now();
     if (one_too_many_) {
         worker_->core->refused.fetch_add(1, std::memory_order_relaxed);
-        refuse(problem(503, "too many connections; try again later", name_of(ErrorCode::unavailable)));
+        refuse(
+            problem(503, "too many connections; try again later", name_of(ErrorCode::unavailable)));
     }
     // The first bytes often are there already, so ask once before waiting.
     on_readable();
@@ -55,10 +58,11 @@ void Connection::arm_read() {
     if (unread().size() >= in_high) return;
     if (phase_ == Phase::head && out_.size() > out_high) return;
     reading_ = true;
-    socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-        self->reading_ = false;
-        if (!error && self->phase_ != Phase::closed) self->on_readable();
-    });
+    socket_.async_wait(socket_.wait_read,
+                       [self = shared_from_this()](const boost::system::error_code& error) {
+                           self->reading_ = false;
+                           if (!error && self->phase_ != Phase::closed) self->on_readable();
+                       });
 }
 
 void Connection::on_readable() {
@@ -72,7 +76,8 @@ void Connection::on_readable() {
 
 Connection::Fill Connection::fill() {
     if (phase_ == Phase::body && !tls_ && unread().empty() && !parser_->framing.chunked) {
-        auto left = static_cast<std::size_t>(parser_->framing.content_length) - parser_->request.body.size();
+        auto left = static_cast<std::size_t>(parser_->framing.content_length) -
+                    parser_->request.body.size();
         if (left >= direct_min) return fill_body_directly();
     }
     auto& buffer = worker_->buffer;
@@ -86,16 +91,18 @@ Connection::Fill Connection::fill() {
     return Fill::some;
 }
 
-// Without a second copy and without zeroing: an upload's bytes go from the kernel to where they stay.
+// Without a second copy and without zeroing: an upload's bytes go from the kernel to where they
+// stay.
 Connection::Fill Connection::fill_body_directly() {
     std::string& body = parser_->request.body;
     std::size_t left = static_cast<std::size_t>(parser_->framing.content_length) - body.size();
     std::size_t have = body.size();
     ssize_t got = 0;
-    body.resize_and_overwrite(have + std::min(left, direct_step), [&](char* data, std::size_t size) {
-        got = ::recv(socket_.native_handle(), data + have, size - have, MSG_DONTWAIT);
-        return have + (got > 0 ? static_cast<std::size_t>(got) : 0);
-    });
+    body.resize_and_overwrite(
+        have + std::min(left, direct_step), [&](char* data, std::size_t size) {
+            got = ::recv(socket_.native_handle(), data + have, size - have, MSG_DONTWAIT);
+            return have + (got > 0 ? static_cast<std::size_t>(got) : 0);
+        });
     if (got > 0) return Fill::some;
     if (got == 0) return Fill::ended;
     return errno == EAGAIN || errno == EINTR ? Fill::nothing : Fill::broken;
@@ -140,10 +147,15 @@ void Connection::advance() {
 
 bool Connection::step() {
     switch (phase_) {
-        case Phase::head: return out_.size() <= out_high && take_head();
-        case Phase::body: return take_body();
-        case Phase::lingering: consume(unread().size()); return false;
-        default: return false;
+        case Phase::head:
+            return out_.size() <= out_high && take_head();
+        case Phase::body:
+            return take_body();
+        case Phase::lingering:
+            consume(unread().size());
+            return false;
+        default:
+            return false;
     }
 }
 
@@ -174,8 +186,10 @@ bool Connection::take_head() {
     request_id_ = request.id;
     http_11_ = parser_->framing.http_11;
     keep_alive_ = parser_->framing.keep_alive && !stopping_;
-    if (parser_->framing.has_body()) begin_body();
-    else dispatch();
+    if (parser_->framing.has_body())
+        begin_body();
+    else
+        dispatch();
     return true;
 }
 
@@ -187,17 +201,20 @@ void Connection::begin_body() {
         try {
             verdict = worker_->core->body_gate(parser_->request);
         } catch (...) {
-            verdict.refusal = problem(500, "the request could not be checked", name_of(ErrorCode::internal));
+            verdict.refusal =
+                problem(500, "the request could not be checked", name_of(ErrorCode::internal));
         }
         if (verdict.refusal) return refuse(std::move(*verdict.refusal));
         body_max_ = verdict.body_max.value_or(body_max_);
     }
     if (framing.content_length > body_max_)
-        return refuse(Refusal{413, "the body is larger than " + std::to_string(body_max_) + " bytes"});
+        return refuse(
+            Refusal{413, "the body is larger than " + std::to_string(body_max_) + " bytes"});
     parser_->request.body.reserve(static_cast<std::size_t>(framing.content_length));
     phase_ = Phase::body;
     phase_at_ = Clock::now();
-    if (framing.expects_continue && unread().empty()) emit(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
+    if (framing.expects_continue && unread().empty())
+        emit(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
 bool Connection::take_body() {
@@ -263,26 +280,33 @@ Connection::Time Connection::phase_deadline() const {
     const Limits& limits = worker_->core->limits;
     bool started = head_at_.time_since_epoch().count() != 0;
     switch (phase_) {
-        case Phase::head: return started ? head_at_ + span(limits.header_deadline) : phase_at_ + span(limits.idle_max);
+        case Phase::head:
+            return started ? head_at_ + span(limits.header_deadline)
+                           : phase_at_ + span(limits.idle_max);
         case Phase::body: {
             auto got = static_cast<std::int64_t>(parser_->request.body.size());
-            auto earned = std::chrono::milliseconds(got * 1000 / std::max<std::int64_t>(1, limits.body_rate_min));
+            auto earned = std::chrono::milliseconds(
+                got * 1000 / std::max<std::int64_t>(1, limits.body_rate_min));
             return phase_at_ + span(limits.body_grace) + earned;
         }
-        case Phase::lingering: return phase_at_ + linger_max;
-        default: return Time::max();
+        case Phase::lingering:
+            return phase_at_ + linger_max;
+        default:
+            return Time::max();
     }
 }
 
 void Connection::update_deadline() {
     Time at = phase_deadline();
-    if (!out_.empty()) at = std::min(at, progress_at_ + span(worker_->core->limits.write_stall_max));
+    if (!out_.empty())
+        at = std::min(at, progress_at_ + span(worker_->core->limits.write_stall_max));
     if (!out_.empty() && phase_ == Phase::lingering)
         at = progress_at_ + span(worker_->core->limits.write_stall_max);
     wait_until(at);
 }
 
-// One timer per connection: a deadline that moves later costs nothing, the timer finds out when it fires.
+// One timer per connection: a deadline that moves later costs nothing, the timer finds out when it
+// fires.
 void Connection::wait_until(Time at) {
     deadline_ = at;
     if (at >= timer_at_) return;
@@ -296,11 +320,14 @@ void Connection::wait_until(Time at) {
 void Connection::on_timer() {
     timer_at_ = Time::max();
     if (Clock::now() < deadline_) return wait_until(deadline_);
-    bool stalled = !out_.empty() && Clock::now() >= progress_at_ + span(worker_->core->limits.write_stall_max);
+    bool stalled =
+        !out_.empty() && Clock::now() >= progress_at_ + span(worker_->core->limits.write_stall_max);
     bool idle = phase_ == Phase::head && !head_at_.time_since_epoch().count();
     if (stalled || idle || phase_ == Phase::lingering || (tls_ && !tls_->ready())) return abort();
-    if (phase_ == Phase::head) refuse(Refusal{408, "the request head did not arrive in time"});
-    else if (phase_ == Phase::body) refuse(Refusal{408, "the request body arrives too slowly"});
+    if (phase_ == Phase::head)
+        refuse(Refusal{408, "the request head did not arrive in time"});
+    else if (phase_ == Phase::body)
+        refuse(Refusal{408, "the request body arrives too slowly"});
     advance();
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one accepted socket of a server, from its first byte to its end. Inside net/http only.
-// Thread rule: respond() and start_stream() from any thread, all else on the worker's thread.
+// Connection: one accepted socket of a server, from its first byte to its end. Inside net/http
+// only. Thread rule: respond() and start_stream() from any thread, all else on the worker's thread.
 //
 //            head read          body read          answered, keep-alive
 //   head --1--> body --2--> handling --3--> head      1' without a body: head -> handling
 //                               |--4--> streaming --5--> head
-//   any --6--> lingering (refused, or the last answer): sends, then discards until the peer closes --> closed
-//   any --7--> closed (broken, gone, too slow)
-// Lingering is there because closing with unread bytes would make the kernel throw our last answer away.
+//   any --6--> lingering (refused, or the last answer): sends, then discards until the peer closes
+//   --> closed any --7--> closed (broken, gone, too slow)
+// Lingering is there because closing with unread bytes would make the kernel throw our last answer
+// away.
 #pragma once
 
 #include <chrono>
@@ -31,7 +32,8 @@ class Connection final : public ResponseSink, public std::enable_shared_from_thi
     ~Connection() override;
 
     void respond(std::uint64_t ticket, Response response) override;
-    std::shared_ptr<StreamSink> start_stream(std::uint64_t ticket, int status, Headers headers) override;
+    std::shared_ptr<StreamSink> start_stream(std::uint64_t ticket, int status,
+                                             Headers headers) override;
 
     void start();
     void begin_stop();
@@ -62,7 +64,8 @@ class Connection final : public ResponseSink, public std::enable_shared_from_thi
 
     // Answering
     void answer(std::uint64_t ticket, Response response);
-    void begin_stream(std::uint64_t ticket, int status, const Headers& headers, std::shared_ptr<StreamState> stream);
+    void begin_stream(std::uint64_t ticket, int status, const Headers& headers,
+                      std::shared_ptr<StreamState> stream);
     void add_head(int status, const Headers& headers, std::optional<std::size_t> length);
     void finish_exchange();
     void refuse(Refusal refusal);
@@ -101,7 +104,7 @@ class Connection final : public ResponseSink, public std::enable_shared_from_thi
     std::size_t in_at_ = 0;
     Outbox out_;
     bool advancing_ = false;
-    bool reading_ = false;   // a read wait is pending
+    bool reading_ = false;  // a read wait is pending
     bool writing_ = false;
     bool peer_ended_ = false;
     bool stopping_ = false;

@@ -12,7 +12,8 @@ namespace {
 
 bool made_by_server(std::string_view name) {
     return same_name(name, "Content-Length") || same_name(name, "Transfer-Encoding") ||
-           same_name(name, "Connection") || same_name(name, "Date") || same_name(name, "X-Request-Id");
+           same_name(name, "Connection") || same_name(name, "Date") ||
+           same_name(name, "X-Request-Id");
 }
 
 // A value that came from outside must not be able to end its line.
@@ -20,7 +21,9 @@ void append_clean(std::string& out, std::string_view value) {
     for (char c : value) out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c;
 }
 
-bool has_no_body(int status) { return status / 100 == 1 || status == 204 || status == 304; }
+bool has_no_body(int status) {
+    return status / 100 == 1 || status == 204 || status == 304;
+}
 
 }  // namespace
 
@@ -31,15 +34,16 @@ void Connection::respond(std::uint64_t ticket, Response response) {
     });
 }
 
-std::shared_ptr<StreamSink> Connection::start_stream(std::uint64_t ticket, int status, Headers headers) {
+std::shared_ptr<StreamSink> Connection::start_stream(std::uint64_t ticket, int status,
+                                                     Headers headers) {
     auto bound = static_cast<std::size_t>(worker_->core->limits.stream_buffer);
     auto stream = std::make_shared<StreamState>(weak_from_this(), worker_, bound);
     if (worker_->on_thread()) {
         begin_stream(ticket, status, headers, stream);
     } else {
-        bool posted = worker_->post([self = shared_from_this(), ticket, status, headers = std::move(headers), stream] {
-            self->begin_stream(ticket, status, headers, stream);
-        });
+        bool posted =
+            worker_->post([self = shared_from_this(), ticket, status, headers = std::move(headers),
+                           stream] { self->begin_stream(ticket, status, headers, stream); });
         if (!posted) stream->end();
     }
     return stream;
@@ -87,8 +91,10 @@ void Connection::add_head(int status, const Headers& headers, std::optional<std:
         fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", *length);
     else if (!length && http_11_ && !has_no_body(status))
         head += "Transfer-Encoding: chunked\r\n";
-    if (!keep_alive_) head += "Connection: close\r\n";
-    else if (!http_11_) head += "Connection: keep-alive\r\n";
+    if (!keep_alive_)
+        head += "Connection: close\r\n";
+    else if (!http_11_)
+        head += "Connection: keep-alive\r\n";
     head += "\r\n";
     emit(std::string_view(head));
 }

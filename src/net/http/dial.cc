@@ -34,7 +34,8 @@ Result<std::vector<Endpoint>> look_up(const Url& url, int flags) {
     addrinfo* list = nullptr;
     int error = ::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &list);
     if (error == EAI_NONAME && (flags & AI_NUMERICHOST)) return found;
-    if (error != 0) return cannot_connect(url, std::string("looking up the host: ") + ::gai_strerror(error));
+    if (error != 0)
+        return cannot_connect(url, std::string("looking up the host: ") + ::gai_strerror(error));
     for (addrinfo* entry = list; entry && found.size() < 8; entry = entry->ai_next) {
         Endpoint endpoint;
         std::memcpy(&endpoint.storage, entry->ai_addr, entry->ai_addrlen);
@@ -46,7 +47,9 @@ Result<std::vector<Endpoint>> look_up(const Url& url, int flags) {
 }
 
 bool clean_text(std::string_view text) {
-    return std::ranges::none_of(text, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F; });
+    return std::ranges::none_of(text, [](char c) {
+        return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F;
+    });
 }
 
 bool token(std::string_view text) {
@@ -62,8 +65,12 @@ std::unexpected<Error> cannot_connect(const Url& url, const std::string& reason)
     return fail(ErrorCode::unavailable, "can't connect to " + render_url(url) + ": " + reason);
 }
 
-Result<std::vector<Endpoint>> numeric_endpoints(const Url& url) { return look_up(url, AI_NUMERICHOST); }
-Result<std::vector<Endpoint>> resolve_endpoints(const Url& url) { return look_up(url, 0); }
+Result<std::vector<Endpoint>> numeric_endpoints(const Url& url) {
+    return look_up(url, AI_NUMERICHOST);
+}
+Result<std::vector<Endpoint>> resolve_endpoints(const Url& url) {
+    return look_up(url, 0);
+}
 
 Result<Dialled> begin_connect(const Endpoint& endpoint, const Url& url) {
     Dialled dialled;
@@ -102,19 +109,24 @@ bool may_repeat(const Call& call) {
 
 Result<std::string> render_call_head(const Url& url, const Call& call) {
     if (!token(call.method)) return invalid_field("method", "must be an HTTP method such as GET");
-    if (!call.target.starts_with('/') || !clean_text(call.target) || call.target.find(' ') != std::string::npos)
+    if (!call.target.starts_with('/') || !clean_text(call.target) ||
+        call.target.find(' ') != std::string::npos)
         return invalid_field("target", "must start with '/' and be percent-encoded");
     std::string head = call.method + " ";
     if (url.scheme != Scheme::unix_socket) head += url.path;
     head += call.target + " HTTP/1.1\r\nHost: " + authority_of(url) + "\r\n";
     for (const auto& [name, value] : call.headers) {
         if (!token(name) || !clean_text(value))
-            return invalid_field("headers", "a header name or value holds characters that are not allowed");
-        if (same_name(name, "Host") || same_name(name, "Content-Length") || same_name(name, "Connection")) continue;
+            return invalid_field("headers",
+                                 "a header name or value holds characters that are not allowed");
+        if (same_name(name, "Host") || same_name(name, "Content-Length") ||
+            same_name(name, "Connection"))
+            continue;
         head += name + ": " + value + "\r\n";
     }
     bool body_expected = call.method == "POST" || call.method == "PUT" || call.method == "PATCH";
-    if (!call.body.empty() || body_expected) head += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
+    if (!call.body.empty() || body_expected)
+        head += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
     return head + "\r\n";
 }
 

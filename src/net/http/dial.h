@@ -31,7 +31,7 @@ Result<Dialled> begin_connect(const Endpoint& endpoint, const Url& url);
 Status finish_connect(const Socket& socket, const Url& url);
 std::unexpected<Error> cannot_connect(const Url& url, const std::string& reason);
 
-bool is_stale(const Socket& idle);      // the peer has closed it, or sent what nobody asked for
+bool is_stale(const Socket& idle);  // the peer has closed it, or sent what nobody asked for
 bool may_repeat(const Call& call);
 // The request up to its body.
 Result<std::string> render_call_head(const Url& url, const Call& call);

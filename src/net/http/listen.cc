@@ -37,14 +37,16 @@ Result<Address> numeric_address(const std::string& text, std::uint16_t port) {
         v6->sin6_port = htons(port);
         address.length = sizeof *v6;
     } else {
-        return fail(ErrorCode::invalid, "listen address must be a numeric IPv4 or IPv6 address, is '" + text + "'");
+        return fail(ErrorCode::invalid,
+                    "listen address must be a numeric IPv4 or IPv6 address, is '" + text + "'");
     }
     return address;
 }
 
 std::unexpected<Error> listen_error(const std::string& where, int error) {
     if (error == EADDRINUSE) return fail(ErrorCode::conflict, where + " is in use");
-    if (error == EACCES) return fail(ErrorCode::denied, "listening on " + where + " is not permitted");
+    if (error == EACCES)
+        return fail(ErrorCode::denied, "listening on " + where + " is not permitted");
     return fail(ErrorCode::unavailable, "listening on " + where + ": " + std::strerror(error));
 }
 
@@ -60,10 +62,11 @@ Result<Address> unix_address(const std::string& path) {
 }
 
 Status clear_stale(const std::string& path, const Address& address) {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return {};
     if (!S_ISSOCK(info.st_mode))
-        return fail(ErrorCode::conflict, path + " exists and is no socket; remove it or choose another path");
+        return fail(ErrorCode::conflict,
+                    path + " exists and is no socket; remove it or choose another path");
     Socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     // A full backlog (EAGAIN) also means that somebody listens.
     if (::connect(probe.get(), address.get(), address.length) == 0 || errno != ECONNREFUSED)
@@ -81,7 +84,9 @@ Socket& Socket::operator=(Socket&& other) noexcept {
     }
     return *this;
 }
-int Socket::release() { return std::exchange(descriptor_, -1); }
+int Socket::release() {
+    return std::exchange(descriptor_, -1);
+}
 void Socket::close() {
     if (descriptor_ >= 0) ::close(release());
 }
@@ -105,7 +110,8 @@ Result<Socket> listen_unix(const std::string& path) {
     TANDEM_TRY(clear_stale(path, at));
     Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket) return listen_error(path, errno);
-    // Linux gives the file the mode of the socket's own inode, so it is never open to others, not even briefly.
+    // Linux gives the file the mode of the socket's own inode, so it is never open to others, not
+    // even briefly.
     if (::fchmod(socket.get(), 0600) != 0) return listen_error(path, errno);
     if (::bind(socket.get(), at.get(), at.length) != 0) return listen_error(path, errno);
     if (::chmod(path.c_str(), 0600) != 0 || ::listen(socket.get(), backlog) != 0) {
@@ -130,7 +136,9 @@ std::uint16_t port_of(const Socket& socket) {
 std::string peer_of(int descriptor) {
     Address address;
     address.length = sizeof address.storage;
-    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return "gone";
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.length) !=
+        0)
+        return "gone";
     char text[INET6_ADDRSTRLEN] = "";
     if (address.storage.ss_family == AF_INET) {
         auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);

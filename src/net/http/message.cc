@@ -9,7 +9,9 @@ namespace tandem::http {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
 int hex_value(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -18,23 +20,26 @@ int hex_value(char c) {
 }
 
 bool unreserved(char c) {
-    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-           c == '~';
+    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
 }
 
 void append_json_text(std::string& out, std::string_view text) {
     for (char c : text) {
         auto byte = static_cast<unsigned char>(c);
         if (c == '"' || c == '\\') out += '\\';
-        if (byte < 0x20 || byte == 0x7F) out += fmt::format("\\u{:04x}", byte);
-        else out += c;
+        if (byte < 0x20 || byte == 0x7F)
+            out += fmt::format("\\u{:04x}", byte);
+        else
+            out += c;
     }
 }
 
 Status check_path(std::string_view raw, std::string_view decoded) {
     for (std::size_t i = 0; i + 2 < raw.size(); ++i)
         if (raw[i] == '%' && raw[i + 1] == '2' && lower(raw[i + 2]) == 'f')
-            return fail(ErrorCode::invalid, "the path holds an encoded '/' (%2F), which is not allowed");
+            return fail(ErrorCode::invalid,
+                        "the path holds an encoded '/' (%2F), which is not allowed");
     for (char c : decoded)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
             return fail(ErrorCode::invalid, "the path holds a control byte");
@@ -42,7 +47,8 @@ Status check_path(std::string_view raw, std::string_view decoded) {
         std::size_t end = std::min(decoded.find('/', at + 1), decoded.size());
         std::string_view segment = decoded.substr(at + 1, end - at - 1);
         if (segment == "." || segment == "..")
-            return fail(ErrorCode::invalid, "the path holds a '.' or '..' segment, which is not allowed");
+            return fail(ErrorCode::invalid,
+                        "the path holds a '.' or '..' segment, which is not allowed");
         at = end;
     }
     return {};
@@ -63,6 +69,50 @@ Result<Query> parse_query(std::string_view text) {
     }
     return query;
 }
+
+constexpr std::pair<int, std::string_view> reasons[] = {
+    {100, "Continue"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {206, "Partial Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {402, "Payment Required"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {422, "Unprocessable Content"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {499, "Client Closed Request"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
+};
 
 }  // namespace
 
@@ -89,8 +139,8 @@ std::string_view Headers::get_or(std::string_view name, std::string_view otherwi
 }
 
 std::size_t Headers::count(std::string_view name) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(entries_, [&](const Entry& entry) { return same_name(entry.first, name); }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        entries_, [&](const Entry& entry) { return same_name(entry.first, name); }));
 }
 
 std::optional<std::string_view> Request::find_query(std::string_view name) const {
@@ -100,71 +150,44 @@ std::optional<std::string_view> Request::find_query(std::string_view name) const
 }
 
 std::string_view reason_of(int status) {
-    switch (status) {
-        case 100: return "Continue";
-        case 200: return "OK";
-        case 201: return "Created";
-        case 202: return "Accepted";
-        case 204: return "No Content";
-        case 206: return "Partial Content";
-        case 301: return "Moved Permanently";
-        case 302: return "Found";
-        case 303: return "See Other";
-        case 304: return "Not Modified";
-        case 307: return "Temporary Redirect";
-        case 308: return "Permanent Redirect";
-        case 400: return "Bad Request";
-        case 401: return "Unauthorized";
-        case 402: return "Payment Required";
-        case 403: return "Forbidden";
-        case 404: return "Not Found";
-        case 405: return "Method Not Allowed";
-        case 406: return "Not Acceptable";
-        case 408: return "Request Timeout";
-        case 409: return "Conflict";
-        case 410: return "Gone";
-        case 411: return "Length Required";
-        case 412: return "Precondition Failed";
-        case 413: return "Content Too Large";
-        case 414: return "URI Too Long";
-        case 415: return "Unsupported Media Type";
-        case 416: return "Range Not Satisfiable";
-        case 417: return "Expectation Failed";
-        case 422: return "Unprocessable Content";
-        case 428: return "Precondition Required";
-        case 429: return "Too Many Requests";
-        case 431: return "Request Header Fields Too Large";
-        case 499: return "Client Closed Request";
-        case 500: return "Internal Server Error";
-        case 501: return "Not Implemented";
-        case 502: return "Bad Gateway";
-        case 503: return "Service Unavailable";
-        case 504: return "Gateway Timeout";
-        case 505: return "HTTP Version Not Supported";
-        case 507: return "Insufficient Storage";
-        default: return status < 400 ? "OK" : "Error";
-    }
+    const auto* found =
+        std::ranges::lower_bound(reasons, status, {}, &std::pair<int, std::string_view>::first);
+    if (found != std::end(reasons) && found->first == status) return found->second;
+    return status < 400 ? "OK" : "Error";
 }
 
 int status_of(ErrorCode code) {
     switch (code) {
-        case ErrorCode::invalid: return 400;
-        case ErrorCode::unauthenticated: return 401;
-        case ErrorCode::denied: return 403;
-        case ErrorCode::not_found: return 404;
-        case ErrorCode::conflict: return 409;
-        case ErrorCode::gone: return 410;
-        case ErrorCode::too_large: return 413;
-        case ErrorCode::mismatch: return 422;
-        case ErrorCode::exhausted: return 429;
-        case ErrorCode::internal: return 500;
-        case ErrorCode::unavailable: return 503;
-        case ErrorCode::storage_full: return 507;
+        case ErrorCode::invalid:
+            return 400;
+        case ErrorCode::unauthenticated:
+            return 401;
+        case ErrorCode::denied:
+            return 403;
+        case ErrorCode::not_found:
+            return 404;
+        case ErrorCode::conflict:
+            return 409;
+        case ErrorCode::gone:
+            return 410;
+        case ErrorCode::too_large:
+            return 413;
+        case ErrorCode::mismatch:
+            return 422;
+        case ErrorCode::exhausted:
+            return 429;
+        case ErrorCode::internal:
+            return 500;
+        case ErrorCode::unavailable:
+            return 503;
+        case ErrorCode::storage_full:
+            return 507;
     }
     return 500;
 }
 
-Response problem(int status, std::string_view detail, std::string_view code, std::string_view field) {
+Response problem(int status, std::string_view detail, std::string_view code,
+                 std::string_view field) {
     std::string body = fmt::format(R"({{"type":"about:blank","title":"{}","status":{},"detail":")",
                                    reason_of(status), status);
     append_json_text(body, detail);
@@ -187,8 +210,10 @@ std::string encode_component(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     for (char c : text) {
-        if (unreserved(c)) out += c;
-        else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        if (unreserved(c))
+            out += c;
+        else
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
     }
     return out;
 }
@@ -213,7 +238,8 @@ std::optional<std::string> decode_component(std::string_view text, bool plus_is_
 Result<Target> parse_target(std::string_view target) {
     if (target == "*") return Target{.path = "*", .query = {}};
     for (std::string_view scheme : {"http://", "https://"}) {
-        if (target.size() < scheme.size() || !same_name(target.substr(0, scheme.size()), scheme)) continue;
+        if (target.size() < scheme.size() || !same_name(target.substr(0, scheme.size()), scheme))
+            continue;
         std::size_t end = target.find_first_of("/?", scheme.size());
         target.remove_prefix(std::min(end, target.size()));
         if (target.empty()) target = "/";
@@ -222,7 +248,8 @@ Result<Target> parse_target(std::string_view target) {
     std::size_t mark = std::min(target.find('?'), target.size());
     std::string_view raw = target.substr(0, mark);
     if (raw.empty() && mark < target.size()) raw = "/";
-    if (!raw.starts_with('/')) return fail(ErrorCode::invalid, "the request target must start with '/'");
+    if (!raw.starts_with('/'))
+        return fail(ErrorCode::invalid, "the request target must start with '/'");
     if (target.find('#') != target.npos)
         return fail(ErrorCode::invalid, "the request target must not hold '#'");
     auto path = decode_component(raw, false);

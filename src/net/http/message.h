@@ -24,8 +24,10 @@ class Headers {
     Headers() = default;
     Headers(std::initializer_list<Entry> entries) : entries_(entries) {}
 
-    void add(std::string name, std::string value) { entries_.emplace_back(std::move(name), std::move(value)); }
-    void set(std::string_view name, std::string value);  // replaces all of that name
+    void add(std::string name, std::string value) {
+        entries_.emplace_back(std::move(name), std::move(value));
+    }
+    void set(std::string_view name, std::string value);                 // replaces all of that name
     std::optional<std::string_view> find(std::string_view name) const;  // the first of that name
     std::string_view get_or(std::string_view name, std::string_view otherwise = {}) const;
     std::size_t count(std::string_view name) const;
@@ -45,18 +47,20 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 // A request as a server's handler gets it.
 struct Request {
-    std::string method{}; // as sent, "GET"
-    std::string path{};   // percent-decoded once; holds no NUL, no "." or ".." segment, no decoded '/'
-    std::string target{}; // as sent
+    std::string method{};  // as sent, "GET"
+    std::string
+        path{};  // percent-decoded once; holds no NUL, no "." or ".." segment, no decoded '/'
+    std::string target{};  // as sent
     Query query{};
     Headers headers{};
     std::string body{};
-    std::string peer{};   // "127.0.0.1:40312", "[::1]:40312" or "unix"
+    std::string peer{};  // "127.0.0.1:40312", "[::1]:40312" or "unix"
     bool over_unix_socket = false;
     std::string peer_name{};  // common name of the verified client certificate; empty without one
     std::string id{};         // X-Request-Id if that was [A-Za-z0-9._-]{1,64}, else 24 hex digits
 
-    std::optional<std::string_view> find_query(std::string_view name) const;  // the first of that name
+    std::optional<std::string_view> find_query(
+        std::string_view name) const;  // the first of that name
 };
 
 // Date, Content-Length, Connection and X-Request-Id are added by the server.
@@ -74,15 +78,18 @@ struct Call {
     std::string body{};
 };
 
-std::string_view reason_of(int status);    // "Not Found"
-int status_of(ErrorCode code);             // the one mapping of errors to HTTP
+std::string_view reason_of(int status);  // "Not Found"
+int status_of(ErrorCode code);           // the one mapping of errors to HTTP
 
-// An RFC 9457 problem-details answer: {"type":"about:blank","title":...,"status":...,"detail":...,"code":...}
-// and "field" where one is given.
-Response problem(int status, std::string_view detail, std::string_view code = {}, std::string_view field = {});
+// An RFC 9457 problem-details answer:
+// {"type":"about:blank","title":...,"status":...,"detail":...,"code":...} and "field" where one is
+// given.
+Response problem(int status, std::string_view detail, std::string_view code = {},
+                 std::string_view field = {});
 Response problem(const Error& error);
 
-std::string encode_component(std::string_view text);  // percent-encodes all but unreserved characters
+std::string encode_component(
+    std::string_view text);  // percent-encodes all but unreserved characters
 // Absent on a broken escape. plus_is_space: the rule of query strings.
 std::optional<std::string> decode_component(std::string_view text, bool plus_is_space);
 
@@ -90,7 +97,8 @@ struct Target {
     std::string path;
     Query query;
 };
-// Origin form ("/a/b?c=d"), absolute form ("http://host/a") and "*". Error: invalid, with the reason.
+// Origin form ("/a/b?c=d"), absolute form ("http://host/a") and "*". Error: invalid, with the
+// reason.
 Result<Target> parse_target(std::string_view target);
 
 }  // namespace tandem::http

@@ -27,8 +27,8 @@ TEST(target, path_and_query_are_decoded_once) {
 }
 
 TEST(target, dangerous_forms_are_refused) {
-    for (std::string_view bad : {"", "a", "/a%2Fb", "/a%2fb", "/%00", "/a/../b", "/..", "/%2e%2E/x", "/./x", "/a%",
-                                 "/a%4", "/a%zz", "/x?%f", "/x#y", "/%0a", "//../x"})
+    for (std::string_view bad : {"", "a", "/a%2Fb", "/a%2fb", "/%00", "/a/../b", "/..", "/%2e%2E/x",
+                                 "/./x", "/a%", "/a%4", "/a%zz", "/x?%f", "/x#y", "/%0a", "//../x"})
         EXPECT_EQ(parse_target(bad).error().code, ErrorCode::invalid) << bad;
     EXPECT_TRUE(parse_target("/..a/b..").has_value());
 }
@@ -36,8 +36,9 @@ TEST(target, dangerous_forms_are_refused) {
 TEST(problem, body_is_escaped_and_names_the_field) {
     Response response = problem(Error{ErrorCode::invalid, "must be \"a\"\n", "spec.replicas"});
     EXPECT_EQ(response.status, 400);
-    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Bad Request","status":400,)"
-                             R"("detail":"must be \"a\"\u000a","code":"invalid","field":"spec.replicas"})");
+    EXPECT_EQ(response.body,
+              R"({"type":"about:blank","title":"Bad Request","status":400,)"
+              R"("detail":"must be \"a\"\u000a","code":"invalid","field":"spec.replicas"})");
 }
 
 TEST(component, encode_and_decode_round_trip) {
@@ -47,7 +48,8 @@ TEST(component, encode_and_decode_round_trip) {
 }
 
 TEST(url, forms_round_trip) {
-    for (std::string_view text : {"http://h", "http://h:8080/a/b", "https://[::1]:1", "unix:/run/x.sock", "https://a.b"})
+    for (std::string_view text :
+         {"http://h", "http://h:8080/a/b", "https://[::1]:1", "unix:/run/x.sock", "https://a.b"})
         EXPECT_EQ(render_url(parse_url(text).value()), text);
     EXPECT_EQ(parse_url("https://h").value().port, 443);
     EXPECT_EQ(parse_url("http://h:80/").value(), (Url{Scheme::http, "h", 80, ""}));
@@ -55,16 +57,19 @@ TEST(url, forms_round_trip) {
 }
 
 TEST(url, wrong_forms_are_refused) {
-    for (std::string_view bad : {"", "h", "ftp://h", "http://", "http://h:0", "http://h:65536", "http://h:", "http://u@h",
-                                 "http://[::1", "http://a b", "unix:x", "http://h?x", "http://h:-1", "http://[::1]x"})
+    for (std::string_view bad :
+         {"", "h", "ftp://h", "http://", "http://h:0", "http://h:65536", "http://h:", "http://u@h",
+          "http://[::1", "http://a b", "unix:x", "http://h?x", "http://h:-1", "http://[::1]x"})
         EXPECT_EQ(parse_url(bad).error().code, ErrorCode::invalid) << bad;
     EXPECT_FALSE(parse_url("unix:/" + std::string(107, 'x')));
 }
 
 TEST(sse, events_are_the_same_for_every_split) {
     std::string text =
-        "\xEF\xBB\xBF: hi\nid: 7\nevent: put\ndata: a\r\ndata:b\r\n\r\ndata\n\nevent: none\n\nid: 8\rdata: {\"x\": 1}\r\r";
-    std::vector<SseEvent> want{{"7", "put", "a\nb"}, {"7", "message", ""}, {"8", "message", "{\"x\": 1}"}};
+        "\xEF\xBB\xBF: hi\nid: 7\nevent: put\ndata: a\r\ndata:b\r\n\r\ndata\n\nevent: none\n\nid: "
+        "8\rdata: {\"x\": 1}\r\r";
+    std::vector<SseEvent> want{
+        {"7", "put", "a\nb"}, {"7", "message", ""}, {"8", "message", "{\"x\": 1}"}};
     EXPECT_EQ(SseReader().feed(text).value(), want);
     for (std::size_t step = 1; step < 6; ++step) {
         SseReader reader;

@@ -17,8 +17,10 @@ constexpr std::size_t parts_max = 16;
 void Outbox::add(std::string_view bytes) {
     if (bytes.empty()) return;
     size_ += bytes.size();
-    if (!pieces_.empty() && pieces_.back().size() + bytes.size() <= join_max) pieces_.back() += bytes;
-    else pieces_.emplace_back(bytes);
+    if (!pieces_.empty() && pieces_.back().size() + bytes.size() <= join_max)
+        pieces_.back() += bytes;
+    else
+        pieces_.emplace_back(bytes);
 }
 
 void Outbox::add(std::string&& bytes) {
@@ -45,7 +47,8 @@ SendResult Outbox::send(int descriptor) {
         ssize_t sent = ::sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             if (errno == EINTR) continue;
-            return errno == EAGAIN || errno == EWOULDBLOCK ? SendResult::would_block : SendResult::broken;
+            return errno == EAGAIN || errno == EWOULDBLOCK ? SendResult::would_block
+                                                           : SendResult::broken;
         }
         progressed_ = true;
         drop(static_cast<std::size_t>(sent));
@@ -64,8 +67,10 @@ void Outbox::drop(std::size_t bytes) {
         bytes -= left;
         at_ = 0;
         // The last piece keeps its memory for the next answer, unless it was a large one.
-        if (pieces_.size() == 1 && pieces_.front().capacity() <= join_max) pieces_.front().clear();
-        else pieces_.pop_front();
+        if (pieces_.size() == 1 && pieces_.front().capacity() <= join_max)
+            pieces_.front().clear();
+        else
+            pieces_.pop_front();
     }
 }
 

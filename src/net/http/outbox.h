@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outbox: bytes that wait to be sent on a socket. Small pieces are joined, large ones are kept and never copied.
-// Inside net/http only. Thread rule: one owner.
+// Outbox: bytes that wait to be sent on a socket. Small pieces are joined, large ones are kept and
+// never copied. Inside net/http only. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>

@@ -20,16 +20,19 @@ using beast_error = boost::system::error_code;
 
 namespace {
 
-std::string_view view(beast_text text) { return {text.data(), text.size()}; }
+std::string_view view(beast_text text) {
+    return {text.data(), text.size()};
+}
 
 std::unexpected<Refusal> refuse(int status, std::string detail) {
     return std::unexpected(Refusal{status, std::move(detail)});
 }
 
-// Unique within a process and hard to meet in another: 32 random bits of the thread, 64 of a counter from a
-// random start. An id is for finding log lines, not a secret.
+// Unique within a process and hard to meet in another: 32 random bits of the thread, 64 of a
+// counter from a random start. An id is for finding log lines, not a secret.
 std::string make_request_id() {
-    thread_local std::uint64_t counter = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+    thread_local std::uint64_t counter =
+        (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
     thread_local std::uint32_t thread = std::random_device{}();
     ++counter;
     std::uint8_t bytes[12];
@@ -40,8 +43,8 @@ std::string make_request_id() {
 
 bool sane_request_id(std::string_view id) {
     return !id.empty() && id.size() <= 64 && std::ranges::all_of(id, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-               c == '_' || c == '-';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '_' || c == '-';
     });
 }
 
@@ -77,7 +80,8 @@ class RequestParser::Engine : public beast::http::basic_parser<true> {
     std::size_t on_body_impl(beast_text body, beast_error&) override { return body.size(); }
     void on_chunk_header_impl(std::uint64_t size, beast_text, beast_error& error) override {
         auto have = static_cast<std::uint64_t>(owner_.request.body.size());
-        if (size <= static_cast<std::uint64_t>(body_max) - std::min<std::uint64_t>(have, body_max)) return;
+        if (size <= static_cast<std::uint64_t>(body_max) - std::min<std::uint64_t>(have, body_max))
+            return;
         refusal = Refusal{413, "the body is larger than " + std::to_string(body_max) + " bytes"};
         error = beast::http::error::body_limit;
     }
@@ -95,7 +99,8 @@ class RequestParser::Engine : public beast::http::basic_parser<true> {
 RequestParser::RequestParser() : engine_(std::make_unique<Engine>(*this)) {}
 RequestParser::~RequestParser() = default;
 
-// Walks whole lines once; true when the head's empty line has been seen. scanned_ is then behind it.
+// Walks whole lines once; true when the head's empty line has been seen. scanned_ is then behind
+// it.
 Accepted<bool> RequestParser::scan(std::string_view bytes, const Limits& limits) {
     auto limit = [](std::int64_t value) { return static_cast<std::size_t>(value); };
     while (true) {
@@ -105,25 +110,28 @@ Accepted<bool> RequestParser::scan(std::string_view bytes, const Limits& limits)
             return refuse(414, "the request line is longer than " +
                                    std::to_string(limits.request_line_max) + " bytes");
         if (lines_ > 0 && scanned_ + length - begin_ > limit(limits.header_bytes_max))
-            return refuse(431, "the headers are larger than " + std::to_string(limits.header_bytes_max) +
-                                   " bytes");
+            return refuse(431, "the headers are larger than " +
+                                   std::to_string(limits.header_bytes_max) + " bytes");
         if (length > 0 && lines_ > 0 && (bytes[scanned_] == ' ' || bytes[scanned_] == '\t'))
             return refuse(400, "folded header lines are not allowed");
         if (end == bytes.npos) return false;
         if (length == 0 || bytes[end - 1] != '\r') return refuse(400, "lines must end in CR LF");
         scanned_ = end + 1;
-        if (length == 1 && lines_ == 0) {  // RFC 9112 2.2: empty lines before a request are passed over
+        if (length == 1 &&
+            lines_ == 0) {  // RFC 9112 2.2: empty lines before a request are passed over
             begin_ = scanned_;
             if (begin_ > 8) return refuse(400, "empty lines instead of a request");
             continue;
         }
         if (length == 1) return true;
         if (++lines_ > limits.headers_max + 1)
-            return refuse(431, "there are more than " + std::to_string(limits.headers_max) + " headers");
+            return refuse(431,
+                          "there are more than " + std::to_string(limits.headers_max) + " headers");
     }
 }
 
-Accepted<std::optional<std::size_t>> RequestParser::take_head(std::string_view bytes, const Limits& limits) {
+Accepted<std::optional<std::size_t>> RequestParser::take_head(std::string_view bytes,
+                                                              const Limits& limits) {
     auto whole = scan(bytes, limits);
     if (!whole) return std::unexpected(std::move(whole).error());
     if (!*whole) return std::optional<std::size_t>{};
@@ -162,18 +170,22 @@ Accepted<void> RequestParser::finish_head() {
             framing.content_length = *length;
         } else if (same_name(name, "Transfer-Encoding")) {
             ++encodings;
-            if (!same_name(value, "chunked")) return refuse(501, "Transfer-Encoding must be 'chunked'");
+            if (!same_name(value, "chunked"))
+                return refuse(501, "Transfer-Encoding must be 'chunked'");
             framing.chunked = true;
         } else if (same_name(name, "Content-Encoding")) {
-            if (!same_name(value, "identity")) return refuse(415, "Content-Encoding must be 'identity'");
+            if (!same_name(value, "identity"))
+                return refuse(415, "Content-Encoding must be 'identity'");
         } else if (same_name(name, "Expect")) {
-            if (!same_name(value, "100-continue")) return refuse(417, "Expect must be '100-continue'");
+            if (!same_name(value, "100-continue"))
+                return refuse(417, "Expect must be '100-continue'");
             framing.expects_continue = framing.http_11;
         } else if (same_name(name, "X-Request-Id") && sane_request_id(value)) {
             id = value;
         }
     }
-    if (hosts > 1 || (hosts == 0 && framing.http_11)) return refuse(400, "one Host header is needed");
+    if (hosts > 1 || (hosts == 0 && framing.http_11))
+        return refuse(400, "one Host header is needed");
     if (lengths > 1) return refuse(400, "Content-Length occurs twice");
     if (encodings > 1 || (encodings > 0 && (lengths > 0 || !framing.http_11)))
         return refuse(400, "Transfer-Encoding must stand alone, once, in HTTP/1.1");
@@ -197,29 +209,38 @@ Accepted<std::size_t> RequestParser::take_chunked(std::string_view bytes, std::i
     return used;
 }
 
-bool RequestParser::chunked_done() const { return engine_->is_done(); }
+bool RequestParser::chunked_done() const {
+    return engine_->is_done();
+}
 
 class ResponseParser::Engine : public beast::http::basic_parser<false> {
   public:
-    Engine(const std::function<bool(std::string_view)>& on_body, bool answer_to_head, std::int64_t header_max)
+    Engine(const std::function<bool(std::string_view)>& on_body, bool answer_to_head,
+           std::int64_t header_max)
         : on_body_(on_body) {
         header_limit(static_cast<std::uint32_t>(header_max));
         body_limit(boost::none);
         skip(answer_to_head);
-        // Not eager: put() returns after the head, so that an interim answer can be told from the last one.
+        // Not eager: put() returns after the head, so that an interim answer can be told from the
+        // last one.
     }
     Response response;
     bool stopped = false;
 
   protected:
     void on_request_impl(beast::http::verb, beast_text, beast_text, int, beast_error&) override {}
-    void on_response_impl(int status, beast_text, int, beast_error&) override { response.status = status; }
+    void on_response_impl(int status, beast_text, int, beast_error&) override {
+        response.status = status;
+    }
     void on_field_impl(field, beast_text name, beast_text value, beast_error&) override {
-        if (!is_header_done()) response.headers.add(std::string(view(name)), std::string(view(value)));
+        if (!is_header_done())
+            response.headers.add(std::string(view(name)), std::string(view(value)));
     }
     void on_header_impl(beast_error&) override {}
     void on_body_init_impl(const boost::optional<std::uint64_t>&, beast_error&) override {}
-    std::size_t on_body_impl(beast_text body, beast_error& error) override { return give(body, error); }
+    std::size_t on_body_impl(beast_text body, beast_error& error) override {
+        return give(body, error);
+    }
     void on_chunk_header_impl(std::uint64_t, beast_text, beast_error&) override {}
     std::size_t on_chunk_body_impl(std::uint64_t, beast_text body, beast_error& error) override {
         return give(body, error);
@@ -239,7 +260,9 @@ class ResponseParser::Engine : public beast::http::basic_parser<false> {
 
 ResponseParser::ResponseParser(bool answer_to_head, std::int64_t header_bytes_max,
                                std::function<bool(std::string_view)> on_body)
-    : answer_to_head_(answer_to_head), header_bytes_max_(header_bytes_max), on_body_(std::move(on_body)) {
+    : answer_to_head_(answer_to_head),
+      header_bytes_max_(header_bytes_max),
+      on_body_(std::move(on_body)) {
     restart();
 }
 ResponseParser::~ResponseParser() = default;
@@ -258,8 +281,10 @@ Result<std::size_t> ResponseParser::feed(std::string_view bytes) {
         if (error == beast::http::error::need_more) break;
         if (error) return fail(ErrorCode::invalid, "the answer is not HTTP: " + error.message());
         int status = engine_->response.status;
-        if (engine_->is_header_done() && status / 100 == 1 && status != 101) restart();
-        else if (step == 0 && !engine_->is_done()) break;
+        if (engine_->is_header_done() && status / 100 == 1 && status != 101)
+            restart();
+        else if (step == 0 && !engine_->is_done())
+            break;
     }
     // Left over is a part of a head, a chunk's head or trailers.
     if (!engine_->is_done() && bytes.size() - used > static_cast<std::size_t>(header_bytes_max_))
@@ -276,10 +301,20 @@ Status ResponseParser::feed_end() {
     return {};
 }
 
-bool ResponseParser::head_done() const { return engine_->is_header_done(); }
-bool ResponseParser::done() const { return engine_->is_done(); }
-bool ResponseParser::stopped() const { return engine_->stopped; }
-bool ResponseParser::keep_alive() const { return engine_->is_done() && engine_->keep_alive(); }
-Response& ResponseParser::response() { return engine_->response; }
+bool ResponseParser::head_done() const {
+    return engine_->is_header_done();
+}
+bool ResponseParser::done() const {
+    return engine_->is_done();
+}
+bool ResponseParser::stopped() const {
+    return engine_->stopped;
+}
+bool ResponseParser::keep_alive() const {
+    return engine_->is_done() && engine_->keep_alive();
+}
+Response& ResponseParser::response() {
+    return engine_->response;
+}
 
 }  // namespace tandem::http

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestParser and ResponseParser: bytes to one message each, over Beast's parser, with the checks that Beast
-// leaves open. Inside net/http only. RequestParser refuses what could be read differently by another server
-// (request smuggling): bare LF, folded lines, names with '_', Content-Length with Transfer-Encoding or twice.
-// Thread rule: one owner. Both are used for one message and then made anew.
+// RequestParser and ResponseParser: bytes to one message each, over Beast's parser, with the checks
+// that Beast leaves open. Inside net/http only. RequestParser refuses what could be read
+// differently by another server (request smuggling): bare LF, folded lines, names with '_',
+// Content-Length with Transfer-Encoding or twice. Thread rule: one owner. Both are used for one
+// message and then made anew.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +40,9 @@ class RequestParser {
     RequestParser();
     ~RequestParser();
 
-    // Looks for a whole head at the start of `bytes`, which must begin with the bytes of the calls before.
-    // Gives its length when it is there (request and framing are then filled), nothing when it is not yet.
+    // Looks for a whole head at the start of `bytes`, which must begin with the bytes of the calls
+    // before. Gives its length when it is there (request and framing are then filled), nothing when
+    // it is not yet.
     Accepted<std::optional<std::size_t>> take_head(std::string_view bytes, const Limits& limits);
     // For a chunked body: appends to request.body, gives how many bytes were used.
     Accepted<std::size_t> take_chunked(std::string_view bytes, std::int64_t body_max);
@@ -67,8 +69,8 @@ class ResponseParser {
                    std::function<bool(std::string_view)> on_body);
     ~ResponseParser();
 
-    // How many of `bytes` were used; the rest is given again with more behind it. Interim (1xx) answers are
-    // passed over.
+    // How many of `bytes` were used; the rest is given again with more behind it. Interim (1xx)
+    // answers are passed over.
     Result<std::size_t> feed(std::string_view bytes);
     Status feed_end();  // the peer has closed
 

@@ -19,7 +19,8 @@ namespace tandem::http {
 
 namespace {
 
-constexpr std::int64_t refused_at_once_max = 64;  // connections beyond the limit that get a proper 503
+constexpr std::int64_t refused_at_once_max =
+    64;  // connections beyond the limit that get a proper 503
 constexpr int accepts_per_wake = 64;
 
 struct SocketFile {
@@ -29,7 +30,7 @@ struct SocketFile {
 };
 
 SocketFile identify(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     ::lstat(path.c_str(), &info);
     return {.path = path, .device = info.st_dev, .inode = info.st_ino};
 }
@@ -39,8 +40,8 @@ SocketFile identify(const std::string& path) {
 // One listening socket; lives on the first worker.
 class Listener : public std::enable_shared_from_this<Listener> {
   public:
-    Listener(const std::vector<std::shared_ptr<Worker>>& workers, Socket socket, std::shared_ptr<TlsContext> tls,
-             bool over_unix_socket)
+    Listener(const std::vector<std::shared_ptr<Worker>>& workers, Socket socket,
+             std::shared_ptr<TlsContext> tls, bool over_unix_socket)
         : workers_(workers),
           core_(workers.front()->core),
           socket_(workers.front()->loop, socket.release()),
@@ -49,9 +50,10 @@ class Listener : public std::enable_shared_from_this<Listener> {
           over_unix_socket_(over_unix_socket) {}
 
     void wait() {
-        socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-            if (!error && self->socket_.is_open()) self->accept_some();
-        });
+        socket_.async_wait(socket_.wait_read,
+                           [self = shared_from_this()](const boost::system::error_code& error) {
+                               if (!error && self->socket_.is_open()) self->accept_some();
+                           });
     }
     void close() {
         boost::system::error_code ignored;
@@ -62,7 +64,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   private:
     void accept_some() {
         for (int i = 0; i < accepts_per_wake; ++i) {
-            Socket accepted(::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+            Socket accepted(
+                ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             if (accepted) {
                 place(std::move(accepted));
             } else if (errno == EAGAIN) {
@@ -92,7 +95,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
                          .one_too_many = too_many};
         Worker& worker = *workers_[next_++ % workers_.size()];
         if (worker.on_thread()) return worker.adopt(std::move(socket));
-        worker.post([&worker, socket = std::move(socket)]() mutable { worker.adopt(std::move(socket)); });
+        worker.post(
+            [&worker, socket = std::move(socket)]() mutable { worker.adopt(std::move(socket)); });
     }
 
     const std::vector<std::shared_ptr<Worker>>& workers_;
@@ -127,7 +131,8 @@ Status Server::State::listen(const ServerOptions& options) {
         }
         TANDEM_LET(socket, listen_tcp(tcp.address, tcp.port));
         ports.push_back(port_of(socket));
-        listeners.push_back(std::make_shared<Listener>(workers, std::move(socket), std::move(tls), false));
+        listeners.push_back(
+            std::make_shared<Listener>(workers, std::move(socket), std::move(tls), false));
     }
     for (const std::string& path : options.unix_sockets) {
         TANDEM_LET(socket, listen_unix(path));
@@ -147,17 +152,21 @@ void Server::State::remove_files() {
 }
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Server::~Server() { stop(Duration{}); }
+Server::~Server() {
+    stop(Duration{});
+}
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
-    if (options.threads < 1 || options.threads > 256) return invalid_field("threads", "must be 1..256");
+    if (options.threads < 1 || options.threads > 256)
+        return invalid_field("threads", "must be 1..256");
     if (options.tcp.empty() && options.unix_sockets.empty())
         return invalid_field("listen", "at least one address or unix socket is needed");
     auto state = std::make_unique<State>();
     state->core->limits = options.limits;
     state->core->handler = std::move(handler);
     state->core->body_gate = std::move(options.body_gate);
-    for (int i = 0; i < options.threads; ++i) state->workers.push_back(std::make_shared<Worker>(state->core));
+    for (int i = 0; i < options.threads; ++i)
+        state->workers.push_back(std::make_shared<Worker>(state->core));
     if (Status status = state->listen(options); !status) {
         state->remove_files();
         return pass_on(std::move(status).error());
@@ -213,18 +222,26 @@ struct Stream::Handle {
 };
 
 Stream::Stream(std::shared_ptr<StreamSink> sink) : handle_(new Handle{std::move(sink)}) {}
-bool Stream::write(std::string_view text) const { return handle_ && handle_->sink->write(text); }
-std::size_t Stream::room() const { return handle_ ? handle_->sink->room() : 0; }
+bool Stream::write(std::string_view text) const {
+    return handle_ && handle_->sink->write(text);
+}
+std::size_t Stream::room() const {
+    return handle_ ? handle_->sink->room() : 0;
+}
 void Stream::close() const {
     if (handle_) handle_->sink->close();
 }
 void Stream::on_closed(std::move_only_function<void()> callback) const {
-    if (handle_) handle_->sink->on_closed(std::move(callback));
-    else callback();
+    if (handle_)
+        handle_->sink->on_closed(std::move(callback));
+    else
+        callback();
 }
 void Stream::on_drained(std::move_only_function<void()> callback) const {
-    if (handle_) handle_->sink->on_drained(std::move(callback));
-    else callback();
+    if (handle_)
+        handle_->sink->on_drained(std::move(callback));
+    else
+        callback();
 }
 
 Responder& Responder::operator=(Responder&& other) noexcept {
@@ -236,7 +253,9 @@ Responder& Responder::operator=(Responder&& other) noexcept {
     return *this;
 }
 Responder::~Responder() {
-    if (sink_) respond(problem(500, "the request was dropped without an answer", name_of(ErrorCode::internal)));
+    if (sink_)
+        respond(problem(500, "the request was dropped without an answer",
+                        name_of(ErrorCode::internal)));
 }
 void Responder::respond(Response response) {
     TANDEM_ASSERT(sink_, "a request is answered once");

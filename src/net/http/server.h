@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: HTTP/1.1 over TCP, TLS and unix sockets at once; used by the API and the gateway's own routes.
+// Server: HTTP/1.1 over TCP, TLS and unix sockets at once; used by the API and the gateway's own
+// routes.
 //
-// The handler runs on the `threads` worker threads, on all at once, and must not block for long: it answers or moves
-// its Responder away and finishes later from any thread. What the server itself refuses (see Limits) never
-// reaches the handler and is answered with an RFC 9457 body. A handler that throws answers 500.
+// The handler runs on the `threads` worker threads, on all at once, and must not block for long: it
+// answers or moves its Responder away and finishes later from any thread. What the server itself
+// refuses (see Limits) never reaches the handler and is answered with an RFC 9457 body. A handler
+// that throws answers 500.
 //
 // Errors of start() name the address and what is wrong ("127.0.0.1:8080 is in use").
 // Thread rule: every function from any thread, but stop() and the destructor not from a handler.
-// Invariants: (1) each request gets exactly one answer, in order; a Responder that goes without one sends 500.
-// (2) buffers of a connection are bounded by Limits; a peer that is too slow is dropped.
+// Invariants: (1) each request gets exactly one answer, in order; a Responder that goes without one
+// sends 500. (2) buffers of a connection are bounded by Limits; a peer that is too slow is dropped.
 #pragma once
 
 #include <cstdint>
@@ -39,24 +41,28 @@ class ResponseSink {
   public:
     virtual ~ResponseSink() = default;
     virtual void respond(std::uint64_t ticket, Response response) = 0;
-    virtual std::shared_ptr<StreamSink> start_stream(std::uint64_t ticket, int status, Headers headers) = 0;
+    virtual std::shared_ptr<StreamSink> start_stream(std::uint64_t ticket, int status,
+                                                     Headers headers) = 0;
 };
 
-// A response that is written piece by piece (SSE, logs). A copyable handle; the stream is closed when the last
-// copy goes.
+// A response that is written piece by piece (SSE, logs). A copyable handle; the stream is closed
+// when the last copy goes.
 class Stream {
   public:
     Stream() = default;
     explicit Stream(std::shared_ptr<StreamSink> sink);
 
-    // False when the peer is gone or the text does not fit in the buffer (Limits::stream_buffer). A write that
-    // does not fit drops the peer, since its stream would have a hole; ask room() first to wait instead.
+    // False when the peer is gone or the text does not fit in the buffer (Limits::stream_buffer). A
+    // write that does not fit drops the peer, since its stream would have a hole; ask room() first
+    // to wait instead.
     bool write(std::string_view text) const;
     std::size_t room() const;  // bytes that fit now; 0 when closed
     void close() const;        // sends what is buffered, then ends the response
-    // Called once when the stream has ended, for whichever reason; at once if it already has. One callback.
+    // Called once when the stream has ended, for whichever reason; at once if it already has. One
+    // callback.
     void on_closed(std::move_only_function<void()> callback) const;
-    // Called once when the buffer is at most half full (at once if so now), or when the stream has ended.
+    // Called once when the buffer is at most half full (at once if so now), or when the stream has
+    // ended.
     void on_drained(std::move_only_function<void()> callback) const;
 
   private:
@@ -67,7 +73,8 @@ class Stream {
 class Responder {
   public:
     Responder() = default;
-    Responder(std::shared_ptr<ResponseSink> sink, std::uint64_t ticket) : sink_(std::move(sink)), ticket_(ticket) {}
+    Responder(std::shared_ptr<ResponseSink> sink, std::uint64_t ticket)
+        : sink_(std::move(sink)), ticket_(ticket) {}
     Responder(Responder&& other) noexcept = default;
     Responder& operator=(Responder&& other) noexcept;
     ~Responder();
@@ -86,8 +93,8 @@ class Responder {
 
 using Handler = std::move_only_function<void(Request, Responder)>;
 
-// Asked when the head of a request with a body has been read (`request.body` is empty), before the body is.
-// Runs on a worker thread, for several connections at once.
+// Asked when the head of a request with a body has been read (`request.body` is empty), before the
+// body is. Runs on a worker thread, for several connections at once.
 struct BodyVerdict {
     std::optional<std::int64_t> body_max{};  // instead of Limits::body_max, for this request
     std::optional<Response> refusal{};       // answered at once; the connection is then closed
@@ -95,23 +102,23 @@ struct BodyVerdict {
 using BodyGate = std::move_only_function<BodyVerdict(const Request&)>;
 
 struct Limits {
-    std::int64_t request_line_max = 8 * 1024;     // 414
-    std::int64_t headers_max = 100;               // 431
-    std::int64_t header_bytes_max = 32 * 1024;    // 431
-    std::int64_t body_max = 1024 * 1024;          // 413
-    Duration header_deadline = seconds(10);       // 408
-    Duration body_grace = seconds(10);            // after it the body must average body_rate_min, else 408
-    std::int64_t body_rate_min = 1024;            // bytes a second
-    Duration idle_max = seconds(75);              // between requests; closed silently
-    Duration write_stall_max = seconds(30);       // without any byte taken by the peer; dropped
-    std::int64_t connections_max = 4096;          // 503
+    std::int64_t request_line_max = 8 * 1024;   // 414
+    std::int64_t headers_max = 100;             // 431
+    std::int64_t header_bytes_max = 32 * 1024;  // 431
+    std::int64_t body_max = 1024 * 1024;        // 413
+    Duration header_deadline = seconds(10);     // 408
+    Duration body_grace = seconds(10);  // after it the body must average body_rate_min, else 408
+    std::int64_t body_rate_min = 1024;  // bytes a second
+    Duration idle_max = seconds(75);    // between requests; closed silently
+    Duration write_stall_max = seconds(30);  // without any byte taken by the peer; dropped
+    std::int64_t connections_max = 4096;     // 503
     std::int64_t stream_buffer = 256 * 1024;
 };
 
 struct TlsFiles {
-    std::string certificate_file;    // PEM chain
-    std::string key_file;            // PEM, not encrypted
-    std::string client_ca_file{};    // if given, clients must show a certificate of it
+    std::string certificate_file;  // PEM chain
+    std::string key_file;          // PEM, not encrypted
+    std::string client_ca_file{};  // if given, clients must show a certificate of it
 };
 
 struct TcpListen {
@@ -129,10 +136,10 @@ struct ServerOptions {
 };
 
 struct ServerStats {
-    std::int64_t connections = 0;      // open now
-    std::uint64_t requests = 0;        // handed to the handler
-    std::uint64_t refused = 0;         // answered by the server itself
-    std::uint64_t streams_dropped = 0; // peers too slow for their stream
+    std::int64_t connections = 0;       // open now
+    std::uint64_t requests = 0;         // handed to the handler
+    std::uint64_t refused = 0;          // answered by the server itself
+    std::uint64_t streams_dropped = 0;  // peers too slow for their stream
 };
 
 class Server {
@@ -144,8 +151,9 @@ class Server {
 
     std::uint16_t port(std::size_t listen = 0) const;  // of options.tcp[listen]
     ServerStats stats() const;
-    // Stops accepting, closes streams and idle connections, waits at most `grace` for running requests, then
-    // closes the rest. Callbacks and handlers have returned when it returns. A second call does nothing.
+    // Stops accepting, closes streams and idle connections, waits at most `grace` for running
+    // requests, then closes the rest. Callbacks and handlers have returned when it returns. A
+    // second call does nothing.
     void stop(Duration grace);
 
   private:

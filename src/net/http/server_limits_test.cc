@@ -7,7 +7,9 @@
 namespace tandem::http {
 namespace {
 
-void ok(Request request, Responder responder) { responder.respond(200, "len " + std::to_string(request.body.size())); }
+void ok(Request request, Responder responder) {
+    responder.respond(200, "len " + std::to_string(request.body.size()));
+}
 
 struct Case {
     const char* name;
@@ -15,20 +17,25 @@ struct Case {
     int status;
 };
 
-std::string with_headers(const std::string& headers) { return "POST / HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n"; }
+std::string with_headers(const std::string& headers) {
+    return "POST / HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n";
+}
 
 std::vector<Case> cases() {
     std::string many;
     for (int i = 0; i < 100; ++i) many += "X: y\r\n";
     return {
-        {"length_and_chunked", with_headers("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), 400},
-        {"chunked_and_length", with_headers("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"), 400},
+        {"length_and_chunked", with_headers("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
+         400},
+        {"chunked_and_length", with_headers("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"),
+         400},
         {"two_lengths", with_headers("Content-Length: 3\r\nContent-Length: 3\r\n"), 400},
         {"length_list", with_headers("Content-Length: 3, 3\r\n"), 400},
         {"length_negative", with_headers("Content-Length: -1\r\n"), 400},
         {"length_signed", with_headers("Content-Length: +1\r\n"), 400},
         {"length_overflow", with_headers("Content-Length: 99999999999999999999\r\n"), 400},
-        {"encoding_twice", with_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400},
+        {"encoding_twice",
+         with_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400},
         {"encoding_gzip", with_headers("Transfer-Encoding: gzip, chunked\r\n"), 501},
         {"encoding_in_1_0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         {"bare_lf_line", "GET / HTTP/1.1\nHost: h\r\n\r\n", 400},
@@ -59,10 +66,12 @@ std::vector<Case> cases() {
         {"many_headers", with_headers(many), 431},
         {"long_body", with_headers("Content-Length: 2000000\r\n"), 413},
         {"long_chunk", with_headers("Transfer-Encoding: chunked\r\n") + "200000\r\n", 413},
-        {"huge_chunk", with_headers("Transfer-Encoding: chunked\r\n") + "fffffffffffffffff\r\n", 400},
+        {"huge_chunk", with_headers("Transfer-Encoding: chunked\r\n") + "fffffffffffffffff\r\n",
+         400},
         {"bad_chunk", with_headers("Transfer-Encoding: chunked\r\n") + "xyz\r\n", 400},
         {"chunk_overrun", with_headers("Transfer-Encoding: chunked\r\n") + "1\r\nabc\r\n", 400},
-        {"endless_chunk_extension", with_headers("Transfer-Encoding: chunked\r\n") + "1;" + std::string(20'000, 'a'), 400},
+        {"endless_chunk_extension",
+         with_headers("Transfer-Encoding: chunked\r\n") + "1;" + std::string(20'000, 'a'), 400},
     };
 }
 
@@ -76,8 +85,10 @@ TEST(limits, malformed_requests_are_refused_and_the_connection_closed) {
         RawSocket peer(server->port());
         peer.send(row.bytes);
         std::string answer = peer.read_all();
-        EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::to_string(row.status) + " ")) << row.name << ": " << answer;
-        EXPECT_NE(answer.find("Content-Type: application/problem+json\r\n"), answer.npos) << row.name;
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::to_string(row.status) + " "))
+            << row.name << ": " << answer;
+        EXPECT_NE(answer.find("Content-Type: application/problem+json\r\n"), answer.npos)
+            << row.name;
         EXPECT_NE(answer.find("Connection: close\r\n"), answer.npos) << row.name;
     }
     EXPECT_EQ(handled, 0);
@@ -110,8 +121,10 @@ TEST(limits, truncated_requests_never_reach_the_handler) {
         ++handled;
         ok(std::move(request), std::move(responder));
     });
-    for (std::string_view part : {"G", "GET / HTTP/1.1\r\nHost: h\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc",
-                                  "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
+    for (std::string_view part :
+         {"G", "GET / HTTP/1.1\r\nHost: h\r\n",
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc",
+          "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
         RawSocket peer(server->port());
         peer.send(part);
         peer.end_writing();
@@ -133,12 +146,14 @@ TEST(limits, gate_raises_the_body_limit_or_refuses) {
     options.tcp.push_back({});
     options.limits.body_max = 10;
     options.body_gate = [](const Request& request) -> BodyVerdict {
-        if (request.headers.get_or("Authorization") != "yes") return {.refusal = problem(401, "who are you?")};
+        if (request.headers.get_or("Authorization") != "yes")
+            return {.refusal = problem(401, "who are you?")};
         return {.body_max = 20};
     };
     auto server = Server::start(std::move(options), ok).value();
     RawSocket allowed(server->port());
-    allowed.send(with_headers("Authorization: yes\r\nContent-Length: 20\r\n") + std::string(20, 'x'));
+    allowed.send(with_headers("Authorization: yes\r\nContent-Length: 20\r\n") +
+                 std::string(20, 'x'));
     EXPECT_TRUE(allowed.read_answer().ends_with("len 20"));
     allowed.send(with_headers("Authorization: yes\r\nContent-Length: 21\r\n"));
     EXPECT_TRUE(allowed.read_answer().starts_with("HTTP/1.1 413 "));
@@ -186,11 +201,13 @@ TEST(limits, idle_connection_is_closed_silently) {
 TEST(limits, peer_that_takes_no_answer_is_dropped) {
     Limits limits;
     limits.write_stall_max = milliseconds(50);
-    auto server = start_server([](Request, Responder responder) { responder.respond(200, std::string(20'000'000, 'x')); },
-                               limits);
+    auto server = start_server(
+        [](Request, Responder responder) { responder.respond(200, std::string(20'000'000, 'x')); },
+        limits);
     RawSocket peer(server->port(), 4096);
     peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    for (int i = 0; i < 500 && (server->stats().requests == 0 || server->stats().connections > 0); ++i)
+    for (int i = 0; i < 500 && (server->stats().requests == 0 || server->stats().connections > 0);
+         ++i)
         ::poll(nullptr, 0, 20);
     EXPECT_EQ(server->stats().connections, 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as its peers see it: exchanges, late answers, streams, stop. server_limits_test.cc: what it refuses.
+// The server as its peers see it: exchanges, late answers, streams, stop. server_limits_test.cc:
+// what it refuses.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -21,11 +22,12 @@ TEST(server, keep_alive_answers_several_requests_on_one_connection) {
     auto server = start_server(echo);
     RawSocket peer(server->port());
     for (int i = 0; i < 3; ++i) {
-        peer.send("POST /a%20b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-Request-Id: id." + std::to_string(i) +
-                  "\r\n\r\nhi");
+        peer.send("POST /a%20b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-Request-Id: id." +
+                  std::to_string(i) + "\r\n\r\nhi");
         std::string answer = peer.read_answer();
         EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\nDate: ")) << answer;
-        EXPECT_NE(answer.find("X-Request-Id: id." + std::to_string(i) + "\r\n"), answer.npos) << answer;
+        EXPECT_NE(answer.find("X-Request-Id: id." + std::to_string(i) + "\r\n"), answer.npos)
+            << answer;
         EXPECT_NE(answer.find("X-Path: /a b\r\n"), answer.npos);
         EXPECT_EQ(answer.find("Connection:"), answer.npos);
         EXPECT_TRUE(answer.ends_with("\r\n\r\nPOST hi"));
@@ -37,7 +39,8 @@ TEST(server, keep_alive_answers_several_requests_on_one_connection) {
 TEST(server, head_arriving_byte_by_byte_is_one_request) {
     auto server = start_server(echo);
     RawSocket peer(server->port());
-    for (char c : std::string("\r\nPOST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")) peer.send({&c, 1});
+    for (char c : std::string("\r\nPOST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"))
+        peer.send({&c, 1});
     EXPECT_TRUE(peer.read_answer().ends_with("POST abc"));
 }
 
@@ -52,8 +55,10 @@ TEST(server, pipelined_requests_are_answered_in_order) {
         came.raise();
     });
     RawSocket peer(server->port());
-    peer.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-              "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n");
+    peer.send(
+        "GET /slow HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n"
+        "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n");
     ASSERT_TRUE(came.wait());
     EXPECT_EQ(server->stats().requests, 1u);  // the next waits for its turn
     {
@@ -67,7 +72,8 @@ TEST(server, pipelined_requests_are_answered_in_order) {
 }
 
 TEST(server, thousand_pipelined_requests_with_large_answers_all_arrive) {
-    auto server = start_server([](Request, Responder responder) { responder.respond(200, std::string(20'000, 'x')); });
+    auto server = start_server(
+        [](Request, Responder responder) { responder.respond(200, std::string(20'000, 'x')); });
     RawSocket peer(server->port());
     std::thread writer([&] {
         for (int i = 0; i < 1000; ++i) peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -79,7 +85,8 @@ TEST(server, thousand_pipelined_requests_with_large_answers_all_arrive) {
 TEST(server, answer_from_another_thread_arrives) {
     std::thread later;
     auto server = start_server([&](Request, Responder responder) {
-        later = std::thread([responder = std::move(responder)]() mutable { responder.respond(201, "late"); });
+        later = std::thread(
+            [responder = std::move(responder)]() mutable { responder.respond(201, "late"); });
     });
     RawSocket peer(server->port());
     peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -134,7 +141,9 @@ TEST(server, head_gives_the_length_without_the_body) {
 
 TEST(server, header_values_of_handlers_cannot_split_the_answer) {
     auto server = start_server([](Request, Responder responder) {
-        responder.respond({.status = 200, .headers = {{"X", "a\r\nSet-Cookie: b"}, {"Content-Length", "7"}}, .body = "ok"});
+        responder.respond({.status = 200,
+                           .headers = {{"X", "a\r\nSet-Cookie: b"}, {"Content-Length", "7"}},
+                           .body = "ok"});
     });
     RawSocket peer(server->port());
     peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -253,7 +262,8 @@ TEST(server, large_body_arrives_whole) {
         },
         limits);
     RawSocket peer(server->port());
-    peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000000\r\n\r\n" + std::string(20'000'000, 'b'));
+    peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000000\r\n\r\n" +
+              std::string(20'000'000, 'b'));
     EXPECT_TRUE(peer.read_answer().ends_with("\r\n\r\n20000000"));
     peer.send("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 20; ++i) peer.send("30d40\r\n" + std::string(200'000, 'b') + "\r\n");
@@ -272,7 +282,7 @@ TEST(server, unix_socket_and_tcp_serve_at_once) {
     auto server = Server::start(std::move(options), [](Request request, Responder responder) {
                       responder.respond(200, request.over_unix_socket ? request.peer : "tcp");
                   }).value();
-    struct stat info {};
+    struct stat info{};
     ASSERT_EQ(::stat(path.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777u, 0600u);
     RawSocket local(path);
@@ -304,7 +314,8 @@ TEST(server, stale_socket_file_is_replaced_and_other_files_are_not) {
     ::close(dead);
     ServerOptions options;
     options.unix_sockets.push_back(path);
-    EXPECT_TRUE(Server::start(options.unix_sockets.empty() ? ServerOptions{} : std::move(options), echo));
+    EXPECT_TRUE(
+        Server::start(options.unix_sockets.empty() ? ServerOptions{} : std::move(options), echo));
     ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
     ServerOptions again;
     again.unix_sockets.push_back(path);

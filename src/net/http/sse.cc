@@ -41,7 +41,9 @@ void SseReader::take_line(std::vector<SseEvent>& events) {
     if (rest.empty()) {
         if (has_data_) {
             data_.pop_back();
-            events.push_back({.id = id_, .event = event_.empty() ? "message" : event_, .data = std::move(data_)});
+            events.push_back({.id = id_,
+                              .event = event_.empty() ? "message" : event_,
+                              .data = std::move(data_)});
         }
         data_.clear();
         event_.clear();

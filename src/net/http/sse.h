@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-sent events (WHATWG HTML 9.2): SseReader splits a byte stream into events, render_sse writes one.
-// Lines end in LF, CR or CRLF; comments and unknown fields are skipped; several data lines are joined by LF.
-// A line or an event's data longer than `bytes_max` is an error (too_large), after which the reader is spent.
-// Thread rule: one owner.
+// Server-sent events (WHATWG HTML 9.2): SseReader splits a byte stream into events, render_sse
+// writes one. Lines end in LF, CR or CRLF; comments and unknown fields are skipped; several data
+// lines are joined by LF. A line or an event's data longer than `bytes_max` is an error
+// (too_large), after which the reader is spent. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace tandem::http {
 
 struct SseEvent {
-    std::string id{};               // the last id seen, as the standard says
+    std::string id{};  // the last id seen, as the standard says
     std::string event = "message";
     std::string data{};
 
@@ -41,7 +41,8 @@ class SseReader {
     bool broken_ = false;
 };
 
-// "id: ..\nevent: ..\ndata: ..\n\n"; empty id and event "message" are left out; line ends in data split it.
+// "id: ..\nevent: ..\ndata: ..\n\n"; empty id and event "message" are left out; line ends in data
+// split it.
 std::string render_sse(const SseEvent& event);
 
 }  // namespace tandem::http

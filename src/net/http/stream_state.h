@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StreamState: the bounded buffer between the writers of a streamed response and its connection.
-// Inside net/http only. Thread rule: the StreamSink face from any thread, the rest on the worker's thread.
-// Callbacks are called without the lock held, each at most once.
+// Inside net/http only. Thread rule: the StreamSink face from any thread, the rest on the worker's
+// thread. Callbacks are called without the lock held, each at most once.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@ class Worker;
 
 class StreamState final : public StreamSink {
   public:
-    StreamState(std::weak_ptr<Connection> connection, std::shared_ptr<Worker> worker, std::size_t bound)
+    StreamState(std::weak_ptr<Connection> connection, std::shared_ptr<Worker> worker,
+                std::size_t bound)
         : connection_(std::move(connection)), worker_(std::move(worker)), bound_(bound) {}
 
     bool write(std::string_view text) override;
@@ -32,7 +33,7 @@ class StreamState final : public StreamSink {
     };
     Taken take();  // what is buffered; counts against the bound until sent()
     void sent();
-    void end();    // no more can be sent, for whichever reason
+    void end();  // no more can be sent, for whichever reason
 
   private:
     void schedule();  // requires: mutex_ held

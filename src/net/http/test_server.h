@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of net/http: a raw socket that speaks whatever bytes it is given, and a server on a free port.
-// Every read has a deadline of 10 s; a test that needs longer has failed.
+// For tests of net/http: a raw socket that speaks whatever bytes it is given, and a server on a
+// free port. Every read has a deadline of 10 s; a test that needs longer has failed.
 #pragma once
 
 #include <arpa/inet.h>
@@ -26,7 +26,8 @@ class RawSocket {
     explicit RawSocket(std::uint16_t port, int receive_buffer = 0) {
         descriptor_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (receive_buffer)
-            ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+            ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer,
+                         sizeof receive_buffer);
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_port = htons(port);

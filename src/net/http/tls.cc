@@ -32,12 +32,13 @@ Status use_identity(SSL_CTX* context, const std::string& certificate, const std:
     if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
         return bad_file("TLS key", key);
     if (SSL_CTX_check_private_key(context) != 1)
-        return fail(ErrorCode::invalid, "TLS key " + key + " does not belong to certificate " + certificate);
+        return fail(ErrorCode::invalid,
+                    "TLS key " + key + " does not belong to certificate " + certificate);
     return {};
 }
 
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* offered,
-                    unsigned int offered_length, void*) {
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
+                    const unsigned char* offered, unsigned int offered_length, void*) {
     static constexpr unsigned char http_11[] = "\x08http/1.1";
     if (SSL_select_next_proto(const_cast<unsigned char**>(out), out_length, http_11, 9, offered,
                               offered_length) != OPENSSL_NPN_NEGOTIATED)
@@ -54,7 +55,9 @@ void set_common(SSL_CTX* context) {
 
 }  // namespace
 
-TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+TlsContext::~TlsContext() {
+    SSL_CTX_free(context_);
+}
 
 Result<std::shared_ptr<TlsContext>> TlsContext::for_server(const TlsFiles& files) {
     std::shared_ptr<TlsContext> made(new TlsContext(SSL_CTX_new(TLS_server_method()), true));
@@ -81,7 +84,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const ClientTlsFiles&
     SSL_CTX_set_alpn_protos(context, http_11, 9);
     if (!files.certificate_file.empty())
         TANDEM_TRY(use_identity(context, files.certificate_file, files.key_file));
-    if (files.ca_file.empty()) SSL_CTX_set_default_verify_paths(context);
+    if (files.ca_file.empty())
+        SSL_CTX_set_default_verify_paths(context);
     else if (SSL_CTX_load_verify_file(context, files.ca_file.c_str()) != 1)
         return bad_file("CA", files.ca_file);
     return made;
@@ -101,7 +105,8 @@ TlsSession::TlsSession(std::shared_ptr<TlsContext> context, const std::string& h
     }
     SSL_set_connect_state(session_);
     unsigned char address[16];
-    bool numeric = inet_pton(AF_INET, host.c_str(), address) == 1 || inet_pton(AF_INET6, host.c_str(), address) == 1;
+    bool numeric = inet_pton(AF_INET, host.c_str(), address) == 1 ||
+                   inet_pton(AF_INET6, host.c_str(), address) == 1;
     if (numeric) {
         X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session_), host.c_str());
     } else {
@@ -110,7 +115,9 @@ TlsSession::TlsSession(std::shared_ptr<TlsContext> context, const std::string& h
     }
 }
 
-TlsSession::~TlsSession() { SSL_free(session_); }
+TlsSession::~TlsSession() {
+    SSL_free(session_);
+}
 
 Status TlsSession::broken() const {
     long verdict = SSL_get_verify_result(session_);
@@ -139,8 +146,10 @@ Status TlsSession::receive(std::string_view cipher, std::string& plain) {
             continue;
         }
         int error = SSL_get_error(session_, got);
-        if (error == SSL_ERROR_ZERO_RETURN) peer_closed_ = true;
-        else if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return broken();
+        if (error == SSL_ERROR_ZERO_RETURN)
+            peer_closed_ = true;
+        else if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+            return broken();
         return {};
     }
 }
@@ -172,7 +181,8 @@ std::string TlsSession::peer_name() const {
     X509* certificate = SSL_get0_peer_certificate(session_);
     if (!certificate || SSL_get_verify_result(session_) != X509_V_OK) return {};
     char name[256];
-    int length = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
+    int length = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name,
+                                           sizeof name);
     return length > 0 ? std::string(name, static_cast<std::size_t>(length)) : std::string();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS over memory: bytes of the socket in, plain bytes out, and back. The owner moves the bytes, so one piece of
-// code serves blocking clients and event loops. TLS 1.2 and 1.3, HTTP/1.1 by ALPN. Inside net/http only.
-// Thread rule: TlsContext is shared and immutable; a TlsSession has one owner.
+// TLS over memory: bytes of the socket in, plain bytes out, and back. The owner moves the bytes, so
+// one piece of code serves blocking clients and event loops. TLS 1.2 and 1.3, HTTP/1.1 by ALPN.
+// Inside net/http only. Thread rule: TlsContext is shared and immutable; a TlsSession has one
+// owner.
 #pragma once
 
 #include <memory>
@@ -46,7 +47,8 @@ class TlsSession {
     TlsSession(const TlsSession&) = delete;
     TlsSession& operator=(const TlsSession&) = delete;
 
-    // Takes bytes of the socket (none starts a client's handshake) and appends what they decrypt to.
+    // Takes bytes of the socket (none starts a client's handshake) and appends what they decrypt
+    // to.
     Status receive(std::string_view cipher, std::string& plain);
     Status send(std::string_view plain);  // requires: ready()
     std::string take_output();            // what must now be sent on the socket

@@ -16,12 +16,13 @@ std::unexpected<Error> wrong(std::string_view what) {
 }
 
 bool host_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
 }
 
 bool address_letter(char c) {
-    return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') || c == ':' || c == '.';
+    return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') || c == ':' ||
+           c == '.';
 }
 
 std::uint16_t default_port(Scheme scheme) {
@@ -36,12 +37,14 @@ Status parse_authority(std::string_view text, Url& url) {
         if (end == text.npos) return wrong("the host lacks its ']'");
         host = text.substr(1, end - 1);
         rest = text.substr(end + 1);
-        if (host.empty() || !std::ranges::all_of(host, address_letter)) return wrong("the host is no IPv6 address");
+        if (host.empty() || !std::ranges::all_of(host, address_letter))
+            return wrong("the host is no IPv6 address");
     } else {
         host = text.substr(0, std::min(text.find(':'), text.size()));
         rest = text.substr(host.size());
         if (host.empty()) return wrong("the host is missing");
-        if (!std::ranges::all_of(host, host_letter)) return wrong("the host holds a wrong character");
+        if (!std::ranges::all_of(host, host_letter))
+            return wrong("the host holds a wrong character");
     }
     url.host = host;
     if (rest.empty()) return {};
@@ -55,7 +58,8 @@ Status parse_authority(std::string_view text, Url& url) {
 
 Result<Url> parse_url(std::string_view text) {
     for (char c : text)
-        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F) return wrong("a URL holds no spaces");
+        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
+            return wrong("a URL holds no spaces");
     Url url;
     if (text.starts_with("unix:")) {
         text.remove_prefix(5);
@@ -64,11 +68,14 @@ Result<Url> parse_url(std::string_view text) {
         if (text.size() > 107) return wrong("the socket's path is longer than 107 bytes");
         return Url{.scheme = Scheme::unix_socket, .host = {}, .port = 0, .path = std::string(text)};
     }
-    if (text.starts_with("https://")) url.scheme = Scheme::https;
-    else if (!text.starts_with("http://")) return wrong("the scheme is unknown");
+    if (text.starts_with("https://"))
+        url.scheme = Scheme::https;
+    else if (!text.starts_with("http://"))
+        return wrong("the scheme is unknown");
     text.remove_prefix(text.find("//") + 2);
     url.port = default_port(url.scheme);
-    if (text.find_first_of("?#@") != text.npos) return wrong("'?', '#' and '@' are not allowed here");
+    if (text.find_first_of("?#@") != text.npos)
+        return wrong("'?', '#' and '@' are not allowed here");
     std::size_t slash = std::min(text.find('/'), text.size());
     TANDEM_TRY(parse_authority(text.substr(0, slash), url));
     url.path = text.substr(slash);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Url: where a server is: "http://host[:port][/prefix]", "https://...", "unix:/path/to/socket".
-// No user info, no query, no fragment; IPv6 hosts in brackets. Errors have code invalid and say what is right.
+// No user info, no query, no fragment; IPv6 hosts in brackets. Errors have code invalid and say
+// what is right.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Url {
 
 Result<Url> parse_url(std::string_view text);
 std::string render_url(const Url& url);
-std::string authority_of(const Url& url);  // value for Host: "h", "h:8080", "[::1]:80", "localhost" for unix
+std::string authority_of(
+    const Url& url);  // value for Host: "h", "h:8080", "[::1]:80", "localhost" for unix
 
 }  // namespace tandem::http

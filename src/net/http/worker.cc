@@ -89,7 +89,8 @@ std::string_view Worker::date_line() {
         std::tm parts{};
         gmtime_r(&now, &parts);
         char text[64];
-        std::size_t length = std::strftime(text, sizeof text, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+        std::size_t length =
+            std::strftime(text, sizeof text, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
         date_.assign(text, length);
     }
     return date_;

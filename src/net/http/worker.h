@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worker: one thread, one event loop, the connections that live on it. ServerCore: what all workers share.
-// Inside net/http only. Thread rule: post() and on_thread() from any thread; all else on the worker's thread.
+// Worker: one thread, one event loop, the connections that live on it. ServerCore: what all workers
+// share. Inside net/http only. Thread rule: post() and on_thread() from any thread; all else on the
+// worker's thread.
 //
-// Life: Server -> Worker -> Connection while open; a Connection (kept by a Responder or Stream) keeps its Worker.
-// After close_inbox() tasks are dropped, so that what outlives the server does nothing.
+// Life: Server -> Worker -> Connection while open; a Connection (kept by a Responder or Stream)
+// keeps its Worker. After close_inbox() tasks are dropped, so that what outlives the server does
+// nothing.
 #pragma once
 
 #include <array>
@@ -56,14 +58,16 @@ class Worker : public std::enable_shared_from_this<Worker> {
 
     void start();
     bool post(std::move_only_function<void()> task);  // false: dropped
-    bool on_thread() const { return std::this_thread::get_id() == thread_id_.load(std::memory_order_relaxed); }
+    bool on_thread() const {
+        return std::this_thread::get_id() == thread_id_.load(std::memory_order_relaxed);
+    }
 
     void adopt(NewSocket accepted);
     void remove(const std::shared_ptr<Connection>& connection);
-    void stop_connections();   // gracefully
+    void stop_connections();  // gracefully
     void abort_connections();
-    void close_inbox();        // what is in it is still run; connections that come of it are aborted
-    void join();               // the loop ends when nothing is left in it
+    void close_inbox();  // what is in it is still run; connections that come of it are aborted
+    void join();         // the loop ends when nothing is left in it
 
     // "Date: Mon, 30 Nov 2026 14:28:59 GMT\r\n", made once a second.
     std::string_view date_line();
@@ -79,7 +83,8 @@ class Worker : public std::enable_shared_from_this<Worker> {
     bool inbox_closed_ = false;
     std::unordered_set<std::shared_ptr<Connection>> connections_;
     bool stopping_ = false;
-    std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> keep_running_;
+    std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>>
+        keep_running_;
     std::thread thread_;
     std::atomic<std::thread::id> thread_id_{};
     std::time_t date_second_ = 0;
