@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the repository shows people to apply is itself valid: every manifest under examples/ and runtimes/.
+// What the repository shows people to apply is itself valid: every manifest under examples/ and
+// runtimes/.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 // Tests run somewhere in the tree: in the root, or in a folder of the build.
 fs::path repository_root() {
     for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
-        if (fs::is_directory(folder / "examples") && fs::is_directory(folder / "runtimes")) return folder;
+        if (fs::is_directory(folder / "examples") && fs::is_directory(folder / "runtimes"))
+            return folder;
         if (folder == folder.root_path()) return {};
     }
 }
