@@ -38,6 +38,7 @@ struct Entry {
     std::string pool{};
     std::string project{};
     bool leaving = false;    // a victim or an ended replica: will be gone, still occupies
+    bool operator==(const Entry&) const = default;
 };
 
 // Replicas of one shape inside a waiting workload.

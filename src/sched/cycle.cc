@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "sched/inside.h"
+#include "sched/turns.h"
+
+namespace tandem::sched {
+namespace {
+
+std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+// 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep; 3 classes that
+// wait for borrowers are looked at once more when somebody's use grew meanwhile.
+Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
+    ensure_built();
+    Plan plan;
+    fill_pools(plan);
+    grown_roots.clear();
+    Turns turns(quota, waiting, [this](int index) -> const std::vector<Need>& { return view_of(index).needs; });
+    std::int64_t attempts = 0;
+    bool again = true;
+    while (again && !plan.exhausted) {
+        again = false;
+        turns.start();
+        for (int next = turns.next(); next >= 0; next = turns.next()) {
+            // Each call makes at least one attempt, so that any budget gets to the end.
+            if (attempts > 0 && plan.steps_used >= step_budget) {
+                plan.exhausted = true;
+                break;
+            }
+            attempts += 1;
+            const bool placed = attempt_class(next, now, plan);
+            again = again || placed;
+            if (placed && !plan.placements.back().evictions.empty()) turns.start();  // victims' queues bid anew
+            else turns.settle();
+        }
+        again = again && !grown_roots.empty();
+        for (int root : grown_roots) waiting.wake({WakeOn::borrowers_of_tree, root});
+        grown_roots.clear();
+        again = again && !waiting.awake_queues().empty();
+    }
+    return plan;
+}
+
+bool Planner::Inside::attempt_class(int class_index, Instant now, Plan& plan) {
+    const int slot = waiting.group(class_index).first().demand;
+    const Demand& demand = waiting.demand(slot).demand;
+    plan.steps_used += 1;
+    Attempt attempt;
+    Placement placement;
+    bool placed = place(class_index, demand, attempt, plan);
+    if (placed) {
+        write(demand, attempt, placement);
+    } else if (view_of(class_index).closed == model::ReasonCode::none) {
+        placed = preempt(class_index, demand, now, attempt, plan, placement);
+    }
+    if (!placed) {
+        waiting.sleep(class_index, attempt.keys);
+        return false;
+    }
+    const int node = view_of(class_index).node;
+    grown_roots.insert(quota.nodes()[spot(node)].root);
+    take_demand(slot);
+    plan.placements.push_back(std::move(placement));
+    return true;
+}
+
+void Planner::Inside::fill_pools(Plan& plan) {
+    std::vector<std::pair<RowId, int>> order;
+    for (const auto& [name, facts] : pools) {
+        if (facts.form != model::Form::shared && static_cast<std::int64_t>(facts.held.size()) < facts.devices) {
+            order.emplace_back(facts.id, name);
+        }
+    }
+    std::ranges::sort(order, [this](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : names.text(a.second) < names.text(b.second);
+    });
+    for (const auto& [id, name] : order) fill_pool(name, plan);
+}
+
+// From the nodes where the rest fits best; else from the emptiest, so that the holder's devices stay together.
+void Planner::Inside::fill_pool(int name, Plan& plan) {
+    const PoolFacts facts = pools.at(name);
+    std::int64_t missing = facts.devices - static_cast<std::int64_t>(facts.held.size());
+    PoolFilled filled{.pool = facts.id};
+    std::vector<DeviceKey> found;
+    const int index = capacity.find_domain(facts.from, facts.flavor);
+    if (index < 0) return;
+    const Buckets& buckets = capacity.domain(index).whole[at(View::now)];
+    const auto take_from = [&](int position, std::int64_t count) {
+        for (const Dev& device : capacity.node(position).devices) {
+            if (count == 0) break;
+            if (!device.healthy || device.owner != facts.from || device.flavor != facts.flavor) continue;
+            if (device.occupied != 0 || device.claimed != 0) continue;
+            found.push_back({capacity.node(position).name, device.index});
+            filled.devices.push_back({names.text(capacity.node(position).name), device.index});
+            count -= 1;
+        }
+    };
+    const std::int64_t sizes = static_cast<std::int64_t>(buckets.nodes.size());
+    for (std::int64_t g = std::min(missing, sizes); g < sizes && missing > 0; ++g) {
+        if (buckets.count[static_cast<std::size_t>(g)] == 0) continue;
+        take_from(buckets.nodes[static_cast<std::size_t>(g)].first(), missing);
+        missing = 0;
+    }
+    for (std::int64_t g = sizes - 1; g > 0 && missing > 0; --g) {
+        const NodeBitmap& nodes_with = buckets.nodes[static_cast<std::size_t>(g)];
+        for (int node = nodes_with.first(); node >= 0 && missing > 0; node = nodes_with.first(node + 1)) {
+            take_from(node, std::min(g, missing));
+            missing -= std::min(g, missing);
+            plan.steps_used += 1;
+        }
+    }
+    if (found.empty()) return;
+    auto after = std::make_unique<PoolFacts>(facts);
+    after->held.insert(after->held.end(), found.begin(), found.end());
+    std::ranges::sort(after->held);
+    set_pool(name, std::move(after));
+    plan.pools.push_back(std::move(filled));
+}
+
+// What a plan placed and core did not put by the end of the batch was not wanted.
+void Planner::Inside::drop_provisional() {
+    for (int index : provisional) {
+        const Slot& slot = slots[spot(index)];
+        if (!slot.live || !slot.provisional) continue;
+        wake_after_release(slot);
+        remove_slot(index);
+    }
+    provisional.clear();
+}
+
+}  // namespace tandem::sched

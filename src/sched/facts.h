@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner keeps of the objects it is told about, with names as numbers, and one entry of its ledger
+// as the hot loops see it. Amounts as in types.h. Inside of sched only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/capacity.h"
+#include "model/queue.h"
+#include "sched/names.h"
+#include "sched/types.h"
+
+namespace tandem::sched {
+
+// Product that stops far above any amount of devices instead of wrapping, and far enough below the end of the
+// type that sums of a few are exact.
+inline std::int64_t bounded_product(std::int64_t a, std::int64_t b) {
+    constexpr __int128 top = __int128{1} << 60;
+    const __int128 product = static_cast<__int128>(a) * b;
+    return static_cast<std::int64_t>(product < top ? product : top);
+}
+
+struct DeviceFacts {
+    std::int64_t index = 0;
+    int flavor = no_name;
+    bool healthy = true;
+    bool operator==(const DeviceFacts&) const = default;
+};
+struct NodeFacts {
+    RowId id{};
+    bool ready = false;
+    bool unschedulable = false;
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    std::vector<DeviceFacts> devices{};
+    bool operator==(const NodeFacts&) const = default;
+};
+
+struct DeviceKey {
+    int node = no_name;
+    std::int64_t index = 0;
+    auto operator<=>(const DeviceKey&) const = default;
+};
+struct PoolFacts {
+    RowId id{};
+    model::Form form = model::Form::shared;
+    std::vector<int> projects{};  // sorted; empty: everybody
+    int from = no_name;
+    int flavor = no_name;
+    std::int64_t devices = 0;
+    std::vector<DeviceKey> held{};  // sorted
+    bool operator==(const PoolFacts&) const = default;
+};
+
+struct QuotaFacts {
+    int flavor = no_name;  // no_name: "*"
+    std::int64_t nominal = 0;
+    std::int64_t borrow_limit = model::unlimited;
+    std::int64_t lend_limit = model::unlimited;
+    std::int64_t max = model::unlimited;
+    std::int64_t weight = 1;
+    bool operator==(const QuotaFacts&) const = default;
+};
+struct QueueFacts {
+    int parent = no_name;
+    int pool = no_name;
+    std::vector<int> projects{};
+    std::vector<QuotaFacts> quotas{};
+    bool stopped = false;
+    bool operator==(const QueueFacts&) const = default;
+};
+
+struct OccupantFacts {
+    int queue = no_name;
+    std::int64_t priority = 0;
+    bool preemptible = true;
+    Instant started{};
+    Instant safe_at{};
+    bool operator==(const OccupantFacts&) const = default;
+};
+
+struct Share {
+    std::int64_t device = 0;  // index in its node
+    std::int64_t milli = 0;
+    bool operator==(const Share&) const = default;
+};
+struct Slot {
+    RowId id{};
+    std::int64_t part = 0;
+    EntryKind kind = EntryKind::allocation;
+    RowId workload{};
+    int node = no_name;
+    int flavor = no_name;
+    int queue = no_name;
+    int pool = no_name;
+    int project = no_name;
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    std::int64_t milli = 0;     // sum of shares
+    bool leaving = false;
+    bool provisional = false;   // placed by a plan, not yet put by core under its replica's id
+    bool live = false;
+    std::vector<Share> shares{};
+    std::unique_ptr<Entry> shown{};  // as core put it
+};
+
+}  // namespace tandem::sched

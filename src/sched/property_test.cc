@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random sequences against what must always hold.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "sched/planner.h"
+#include "sched/test_world.h"
+
+namespace tandem::sched {
+namespace {
+
+struct Chaos {
+    World world{};
+    Random random;
+    std::int64_t next = 1;
+
+    explicit Chaos(std::uint64_t seed) : random(seed_from(seed)) {
+        world.pool("default");
+        world.queue("root");
+        world.queue("left", {{.flavor = "h200", .nominal = 4000, .lend_limit = 3000}}, "root");
+        world.queue("right", {{.flavor = "h200", .nominal = 3000, .borrow_limit = 4000, .weight = 2}}, "root");
+        world.queue("team", {{.flavor = "h200", .nominal = 2000, .max = 6000}}, "left");
+        world.queue("free");
+        for (int i = 0; i < 4; ++i) world.node("n" + std::to_string(i), 4, i == 3 ? "a100" : "h200", 8000);
+    }
+
+    Want draw_want() {
+        static const std::vector<std::string> queues{"left", "right", "team", "free"};
+        Want want{.id = next++};
+        want.queue = queues[random.below(queues.size())];
+        want.count = random.between(1, 3);
+        want.devices = random.chance(300) ? random.between(1, 9) * 100 : random.between(1, 2) * 1000;
+        want.priority = random.between(0, 2);
+        want.flavor = random.chance(500) ? "h200" : "";
+        want.project = random.chance(500) ? "red" : "blue";
+        want.cpu = random.between(0, 2) * 500;
+        want.preemptible = random.chance(850);
+        return want;
+    }
+
+    void step() {
+        switch (random.below(8)) {
+            case 0:
+            case 1:
+            case 2: return world.submit(draw_want());
+            case 3: {
+                const auto running = world.running();
+                if (running.empty()) return;
+                const std::int64_t id = running[random.below(running.size())];
+                return world.end(id);
+            }
+            case 4: return world.settle();
+            case 5: {
+                const std::string node = "n" + std::to_string(random.below(4));
+                const bool ready = random.chance(700);
+                return world.edit_node(node, [ready](model::Node& body) { body.status.ready = ready; });
+            }
+            default: world.plan(random.between(1, 200));
+        }
+    }
+};
+
+// No device more than once, no member on a device of its own gang, no device shared by projects.
+void check_devices(World& world) {
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> used;
+    std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> projects;
+    for (std::int64_t id : world.running()) {
+        for (std::int64_t replica : world.replicas_of(id)) {
+            const Entry* entry = world.planner.find_entry(RowId{replica});
+            ASSERT_NE(entry, nullptr);
+            if (entry->kind != EntryKind::allocation) continue;
+            for (const auto& share : entry->devices) {
+                used[{entry->node, share.index}] += share.milli;
+                projects[{entry->node, share.index}].insert(entry->project);
+            }
+        }
+    }
+    for (const auto& [device, milli] : used) EXPECT_LE(milli, 1000) << device.first << device.second;
+    for (const auto& [device, who] : projects) EXPECT_EQ(who.size(), 1U) << device.first << device.second;
+}
+
+class Property : public testing::TestWithParam<int> {};
+
+TEST_P(Property, counters_equal_a_recount_and_devices_are_given_once) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()));
+    for (int i = 0; i < 120; ++i) {
+        chaos.step();
+        ASSERT_EQ(chaos.world.planner.recount(), "") << "step " << i;
+        check_devices(chaos.world);
+    }
+}
+
+TEST_P(Property, rollback_restores_everything) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 1000);
+    for (int i = 0; i < 40; ++i) chaos.step();
+    Planner& planner = chaos.world.planner;
+    const std::uint64_t before = planner.digest();
+    const std::size_t mark = planner.mark();
+    for (int round = 0; round < 3; ++round) {
+        const std::size_t inner = planner.mark();
+        const std::uint64_t inner_digest = planner.digest();
+        const auto now = Instant{chaos.world.now};
+        for (int i = 0; i < 10; ++i) {
+            const Want want = chaos.draw_want();
+            Demand demand{.workload = RowId{want.id}, .queue = want.queue, .project = want.project,
+                          .priority = want.priority, .submitted = Instant{want.id}};
+            demand.parts.push_back({.count = want.count, .each = {.devices = want.devices}});
+            planner.put_demand(demand);
+            const auto running = chaos.world.running();
+            if (!running.empty()) {
+                const std::int64_t id = running[chaos.random.below(running.size())];
+                for (std::int64_t replica : chaos.world.replicas_of(id)) planner.remove_entry(RowId{replica});
+                planner.remove_occupant(RowId{id});
+            }
+            planner.plan(now, 1'000'000);
+            if (chaos.random.chance(200)) planner.remove_node("n1");
+            if (chaos.random.chance(100)) planner.remove_queue("right");
+            ASSERT_EQ(planner.recount(), "");
+        }
+        if (round == 1) {
+            planner.rollback(inner);
+            ASSERT_EQ(planner.digest(), inner_digest);
+            ASSERT_EQ(planner.recount(), "");
+        }
+    }
+    planner.rollback(mark);
+    EXPECT_EQ(planner.digest(), before);
+    EXPECT_EQ(planner.recount(), "");
+    planner.forget();
+    for (int i = 0; i < 30; ++i) {
+        chaos.step();
+        ASSERT_EQ(planner.recount(), "");
+    }
+}
+
+std::string text_of(const Plan& plan) {
+    std::string text;
+    for (const Placement& placement : plan.placements) {
+        text += std::to_string(placement.workload.value) + ":";
+        for (const PlacedReplica& replica : placement.replicas) {
+            text += replica.node + "/" + (replica.devices.empty() ? "" : std::to_string(replica.devices[0].index)) + " ";
+        }
+        for (const Eviction& eviction : placement.evictions) text += "-" + std::to_string(eviction.workload.value);
+    }
+    return text;
+}
+
+TEST_P(Property, same_calls_give_the_same_plans) {
+    Chaos a(static_cast<std::uint64_t>(GetParam()) + 2000);
+    Chaos b(static_cast<std::uint64_t>(GetParam()) + 2000);
+    for (int i = 0; i < 60; ++i) {
+        a.step();
+        b.step();
+        ASSERT_EQ(text_of(a.world.plan()), text_of(b.world.plan()));
+        ASSERT_EQ(a.world.planner.digest(), b.world.planner.digest());
+    }
+}
+
+// A class that sleeps would not have been placed: after everybody is woken, nothing more fits.
+TEST_P(Property, nobody_sleeps_who_could_be_placed) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 3000);
+    for (int i = 0; i < 80; ++i) {
+        chaos.step();
+        for (int rounds = 0; !chaos.world.plan().placements.empty(); ++rounds) ASSERT_LT(rounds, 20);
+        const std::size_t mark = chaos.world.planner.mark();
+        chaos.world.planner.put_demand({.workload = RowId{999'999}, .queue = "none"});
+        chaos.world.planner.rollback(mark);  // wakes everybody
+        const Plan again = chaos.world.plan();
+        ASSERT_EQ(text_of(again), "") << "step " << i;
+    }
+}
+
+// With nothing arriving or ending but victims coming back, evictions come to an end.
+TEST_P(Property, preemption_comes_to_rest) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 4000);
+    for (int i = 0; i < 40; ++i) chaos.world.submit(chaos.draw_want());
+    int quiet = 0;
+    for (int round = 0; round < 60 && quiet < 5; ++round) {
+        std::size_t evictions = 0;
+        for (const Placement& placement : chaos.world.plan().placements) evictions += placement.evictions.size();
+        chaos.world.settle();
+        quiet = evictions == 0 ? quiet + 1 : 0;
+    }
+    EXPECT_EQ(quiet, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(0, 40));
+
+}  // namespace
+}  // namespace tandem::sched

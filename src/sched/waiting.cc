@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/waiting.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace tandem::sched {
+namespace {
+
+std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+
+void add_member(WorkClass& group, const Member& member) {
+    if (group.head > 0 && (group.size() == 0 || member < group.first())) {
+        group.members[--group.head] = member;  // given back by an undo: its place is still there
+        return;
+    }
+    if (group.head > 64 && group.head > group.size()) {  // those that are gone are the larger part
+        group.members.erase(group.members.begin(), group.members.begin() + static_cast<std::ptrdiff_t>(group.head));
+        group.head = 0;
+    }
+    const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
+    group.members.insert(std::upper_bound(begin, group.members.end(), member), member);
+}
+
+void drop_member(WorkClass& group, const Member& member) {
+    const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
+    const auto found = std::lower_bound(begin, group.members.end(), member);
+    TANDEM_ASSERT(found != group.members.end() && found->id == member.id, "a waiting demand stands in its class");
+    if (found == begin) {
+        group.head += 1;
+        if (group.head == group.members.size()) {
+            group.members.clear();
+            group.head = 0;
+        }
+        return;
+    }
+    group.members.erase(found);
+}
+
+}  // namespace
+
+int Waiting::find(RowId workload) const {
+    const auto found = by_workload_.find(workload);
+    return found == by_workload_.end() ? -1 : found->second;
+}
+
+const std::vector<int>& Waiting::classes_of(int queue) const {
+    const auto found = by_queue_.find(queue);
+    return found == by_queue_.end() ? none_ : found->second;
+}
+
+int Waiting::first_class(int queue) const {
+    const auto found = turns_.find(queue);
+    return found == turns_.end() || found->second.empty() ? -1 : found->second.begin()->index;
+}
+
+int Waiting::need_class(ClassKey key) {
+    const auto [entry, added] = by_key_.try_emplace(std::move(key), -1);
+    if (!added) return entry->second;
+    if (free_classes_.empty()) {
+        free_classes_.push_back(static_cast<int>(classes_.size()));
+        classes_.emplace_back();
+    }
+    entry->second = free_classes_.back();
+    free_classes_.pop_back();
+    classes_[spot(entry->second)] = {.key = entry->first, .serial = next_serial_++, .used = true};
+    by_queue_[entry->first.queue].push_back(entry->second);
+    return entry->second;
+}
+
+int Waiting::put(Demand demand, ClassKey key) {
+    const int index = need_class(std::move(key));
+    if (free_demands_.empty()) {
+        free_demands_.push_back(static_cast<int>(demands_.size()));
+        demands_.emplace_back();
+    }
+    const int slot = free_demands_.back();
+    free_demands_.pop_back();
+    by_workload_[demand.workload] = slot;
+    add_member(classes_[spot(index)], {demand.submitted, demand.workload, slot});
+    demands_[spot(slot)] = {std::move(demand), index};
+    relist(index);
+    return slot;
+}
+
+Demand Waiting::take(int slot) {
+    DemandSlot& held = demands_[spot(slot)];
+    const int index = held.class_index;
+    WorkClass& group = classes_[spot(index)];
+    drop_member(group, {held.demand.submitted, held.demand.workload, slot});
+    if (group.size() == 0) emptied_.push_back(index);
+    relist(index);
+    by_workload_.erase(held.demand.workload);
+    held.class_index = -1;
+    free_demands_.push_back(slot);
+    return std::move(held.demand);
+}
+
+void Waiting::unlist(WorkClass& group) {
+    if (!group.listed) return;
+    std::set<TurnKey>& turns = turns_[group.key.queue];
+    turns.erase(group.turn);
+    if (turns.empty()) awake_queues_.erase(group.key.queue);
+    group.listed = false;
+}
+
+void Waiting::relist(int index) {
+    WorkClass& group = classes_[spot(index)];
+    if (group.asleep || group.size() == 0) return unlist(group);
+    const Member& first = group.first();
+    const TurnKey turn{-group.key.priority, first.submitted, first.id, index};
+    if (group.listed && turn == group.turn) return;
+    std::set<TurnKey>& turns = turns_[group.key.queue];
+    if (group.listed) {
+        auto node = turns.extract(group.turn);  // moved, not freed and made again: this is the hot path
+        node.value() = turn;
+        turns.insert(std::move(node));
+    } else {
+        turns.insert(turn);
+        awake_queues_.insert(group.key.queue);
+    }
+    group.listed = true;
+    group.turn = turn;
+}
+
+void Waiting::sleep(int index, const std::vector<WakeKey>& keys) {
+    WorkClass& group = classes_[spot(index)];
+    group.asleep = true;
+    relist(index);
+    for (const WakeKey& key : keys) {
+        if (std::ranges::find(group.keys, key) != group.keys.end()) continue;
+        group.keys.push_back(key);
+        sleepers_[key.packed()].push_back(index);
+    }
+}
+
+void Waiting::wake_class(int index) {
+    WorkClass& group = classes_[spot(index)];
+    if (!group.asleep) return;
+    group.asleep = false;
+    relist(index);
+}
+
+template <class Wanted>
+void Waiting::wake_some(WakeKey key, Wanted wanted) {
+    const auto found = sleepers_.find(key.packed());
+    if (found == sleepers_.end()) return;
+    std::vector<int> kept;
+    for (int index : found->second) {
+        WorkClass& group = classes_[spot(index)];
+        if (!wanted(group)) {
+            kept.push_back(index);
+            continue;
+        }
+        std::erase(group.keys, key);
+        wake_class(index);
+    }
+    found->second = std::move(kept);
+}
+
+void Waiting::wake(WakeKey key) {
+    wake_some(key, [](const WorkClass&) { return true; });
+}
+
+void Waiting::wake_above(WakeKey key, std::int64_t priority) {
+    wake_some(key, [priority](const WorkClass& group) { return group.key.priority > priority; });
+}
+
+void Waiting::wake_all() {
+    for (std::size_t i = 0; i < classes_.size(); ++i) wake_class(static_cast<int>(i));
+}
+
+void Waiting::forget_keys() {
+    sleepers_.clear();
+    for (WorkClass& group : classes_) group.keys.clear();
+    wake_all();
+}
+
+void Waiting::drop_empty_classes() {
+    for (int index : emptied_) {
+        WorkClass& group = classes_[spot(index)];
+        if (!group.used || group.size() != 0) continue;
+        for (const WakeKey& key : group.keys) std::erase(sleepers_[key.packed()], index);
+        std::erase(by_queue_[group.key.queue], index);
+        by_key_.erase(group.key);
+        group = {};
+        free_classes_.push_back(index);
+    }
+    emptied_.clear();
+}
+
+std::int64_t Waiting::position(int slot) const {
+    const DemandSlot& held = demands_[spot(slot)];
+    const WorkClass& own = classes_[spot(held.class_index)];
+    const Member self{held.demand.submitted, held.demand.workload, slot};
+    std::int64_t before = 0;
+    for (int index : classes_of(own.key.queue)) {
+        const WorkClass& group = classes_[spot(index)];
+        if (group.key.priority < own.key.priority) continue;
+        if (group.key.priority > own.key.priority) {
+            before += static_cast<std::int64_t>(group.size());
+            continue;
+        }
+        const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
+        before += std::lower_bound(begin, group.members.end(), self) - begin;
+    }
+    return before + 1;
+}
+
+std::int64_t Waiting::count_in(int queue) const {
+    std::int64_t count = 0;
+    for (int index : classes_of(queue)) count += static_cast<std::int64_t>(classes_[spot(index)].size());
+    return count;
+}
+
+std::vector<const Demand*> Waiting::list() const {
+    std::vector<const Demand*> demands;
+    for (const DemandSlot& slot : demands_) {
+        if (slot.class_index >= 0) demands.push_back(&slot.demand);
+    }
+    std::ranges::sort(demands, {}, [](const Demand* demand) { return demand->workload; });
+    return demands;
+}
+
+}  // namespace tandem::sched

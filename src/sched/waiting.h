@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting: demands in equivalence classes. A class is all demands of one queue, project, priority and shape: what
+// is proved for one of them holds for all. A class that can't be placed sleeps under the keys of the counters
+// that could change it, and is looked at again only when one of them does. Inside of sched only.
+//
+// Order inside a queue: priority (larger first), submitted, id.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "sched/facts.h"
+
+namespace tandem::sched {
+
+struct ShapePart {
+    std::int64_t count = 1;
+    std::int64_t devices = 0;
+    int flavor = no_name;  // no_name: any one
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_bytes = 0;
+    auto operator<=>(const ShapePart&) const = default;
+};
+struct ClassKey {
+    int queue = no_name;
+    int project = no_name;
+    std::int64_t priority = 0;
+    std::vector<ShapePart> shape{};
+    auto operator<=>(const ClassKey&) const = default;
+};
+
+// A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those who could be
+// asked to leave in a queue or in a tree.
+enum class WakeOn : std::uint8_t { domain, pool, quota, occupants_of_queue, borrowers_of_tree };
+struct WakeKey {
+    WakeOn on = WakeOn::domain;
+    std::int64_t index = 0;
+    bool operator==(const WakeKey&) const = default;
+    std::int64_t packed() const { return index * 8 + static_cast<std::int64_t>(on); }
+};
+
+struct Member {
+    Instant submitted{};
+    RowId id{};
+    int demand = -1;
+    bool operator<(const Member& other) const {
+        return std::tie(submitted, id) < std::tie(other.submitted, other.id);
+    }
+};
+// Place of a class in its queue's order: that of its first member.
+struct TurnKey {
+    std::int64_t priority_down = 0;
+    Instant submitted{};
+    RowId id{};
+    int index = -1;
+    auto operator<=>(const TurnKey&) const = default;
+};
+
+struct WorkClass {
+    ClassKey key{};
+    std::int64_t serial = 0;        // never used twice, though its place is
+    std::vector<Member> members{};  // sorted from `head` on
+    std::size_t head = 0;
+    bool asleep = false;
+    bool listed = false;            // stands in its queue's turns, under `turn`
+    bool used = false;
+    TurnKey turn{};
+    std::vector<WakeKey> keys{};
+    std::size_t size() const { return members.size() - head; }
+    const Member& first() const { return members[head]; }
+};
+
+struct DemandSlot {
+    Demand demand{};
+    int class_index = -1;
+};
+
+class Waiting {
+  public:
+    // The slot it got; RowIds that already wait must be taken first.
+    int put(Demand demand, ClassKey key);
+    Demand take(int slot);
+    int find(RowId workload) const;
+    const DemandSlot& demand(int slot) const { return demands_[static_cast<std::size_t>(slot)]; }
+
+    const WorkClass& group(int index) const { return classes_[static_cast<std::size_t>(index)]; }
+    const std::vector<int>& classes_of(int queue) const;
+    // Queues with a class that is awake, and the first class of such a queue.
+    const std::set<int>& awake_queues() const { return awake_queues_; }
+    int first_class(int queue) const;
+
+    void sleep(int class_index, const std::vector<WakeKey>& keys);
+    void wake(WakeKey key);
+    // Of the classes that sleep under `key`, those of a larger priority.
+    void wake_above(WakeKey key, std::int64_t priority);
+    void wake_all();
+    // Drops keys, whose meaning is about to change, and wakes everybody.
+    void forget_keys();
+    void drop_empty_classes();
+
+    std::int64_t position(int slot) const;    // 1 = next in its queue
+    std::int64_t count_in(int queue) const;
+    std::size_t size() const { return by_workload_.size(); }
+    std::size_t class_count() const { return by_key_.size(); }
+    // Demands in order of their workloads' ids.
+    std::vector<const Demand*> list() const;
+
+  private:
+    int need_class(ClassKey key);
+    void relist(int class_index);
+    void unlist(WorkClass& group);
+    void wake_class(int class_index);
+    template <class Wanted>
+    void wake_some(WakeKey key, Wanted wanted);
+
+    std::vector<DemandSlot> demands_{};
+    std::vector<int> free_demands_{};
+    std::unordered_map<RowId, int> by_workload_{};
+    std::vector<WorkClass> classes_{};
+    std::vector<int> free_classes_{};
+    std::map<ClassKey, int> by_key_{};
+    std::unordered_map<int, std::vector<int>> by_queue_{};
+    std::unordered_map<int, std::set<TurnKey>> turns_{};
+    std::set<int> awake_queues_{};
+    std::unordered_map<std::int64_t, std::vector<int>> sleepers_{};
+    std::vector<int> emptied_{};
+    std::int64_t next_serial_ = 1;
+    std::vector<int> none_{};
+};
+
+}  // namespace tandem::sched
