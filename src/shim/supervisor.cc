@@ -107,7 +107,7 @@ void Supervisor::run() {
 
 bool Supervisor::done() const {
     if (status_.state != TaskState::exited) return false;
-    return released_ || (leave_at_ && monotonic_ms() >= *leave_at_);
+    return released_ || door_.clients().empty() || (leave_at_ && monotonic_ms() >= *leave_at_);
 }
 
 std::int64_t Supervisor::next_timeout() const {
@@ -196,9 +196,11 @@ void Supervisor::begin_stop(std::int64_t grace_ms) {
     }
     status_.state = TaskState::stopping;
     kill_at_ = kill_at;
-    // Its own process has not been waited for, so the group's number is still the task's.
-    ::kill(-status_.task.pid, SIGTERM);
-    ::kill(-status_.task.pid, SIGCONT);
+    if (grace_ms > 0) {
+        // Its own process has not been waited for, so the group's number is still the task's.
+        ::kill(-status_.task.pid, SIGTERM);
+        ::kill(-status_.task.pid, SIGCONT);
+    }
     push(true);
 }
 
@@ -240,7 +242,7 @@ void Supervisor::finish() {
     }
     status_.state = TaskState::exited;
     kill_at_.reset();
-    leave_at_ = monotonic_ms() + (door_.clients().empty() ? 0 : linger_ms);
+    leave_at_ = monotonic_ms() + linger_ms;
     push(true);
 }
 
