@@ -6,11 +6,11 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SKIPPED = {"build", "node_modules", ".git", ".venv"}
+SKIPPED = {"build", "node_modules"}
 
 
 def documents():
-    return [p for p in sorted(ROOT.rglob("*.md")) if not SKIPPED & set(p.relative_to(ROOT).parts)]
+    return [p for p in sorted(ROOT.rglob("*.md")) if not any(part in SKIPPED or part.startswith(".") for part in p.relative_to(ROOT).parts)]
 
 
 class Documents(unittest.TestCase):
