@@ -86,6 +86,7 @@ def http_threads(parallel: int) -> int:
 
 
 def die_with_parent() -> None:
+    """To Linux the parent is the thread that started this process: a starter must not do it in a passing one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")

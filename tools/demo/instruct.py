@@ -52,15 +52,20 @@ class LongStream:
         assert ride.caller is not None
         self.caller = ride.caller
         self.talking = threading.Event()
+        self.pieces = 0
         self.answer: Answer | None = None
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
     def work(self) -> None:
         try:
-            self.answer = self.caller.chat(MODEL, LONG_QUESTION, LONG_TOKENS, lambda _: self.talking.set())
+            self.answer = self.caller.chat(MODEL, LONG_QUESTION, LONG_TOKENS, self.on_text)
         except Exception:  # the caller has kept it; the ride must see the absence of an answer, not a dead thread
             self.talking.set()
+
+    def on_text(self, _text: str) -> None:
+        self.pieces += 1
+        self.talking.set()
 
     def join(self) -> Answer | None:
         self.thread.join(timeout=120)
@@ -83,15 +88,15 @@ def lose_the_server(ride: Ride) -> None:
         before = live_tasks(ride)
         pid = int(ride.tandem.json("status")["server"]["pid"])
         os.kill(pid, signal.SIGKILL)
+        absent, heard = time.monotonic(), stream.pieces
         ride.say.command(["kill", "-9", str(pid)])
-        absent = time.monotonic()
         ride.tandem.show("up")
         ride.figure("server absent after kill -9", f"{time.monotonic() - absent:.1f} s")
         after = live_tasks(ride)
         ride.prove("the new server found every task alive", bool(before) and before == after, f"{len(after)} tasks adopted")
         answer = stream.join()
-        ride.prove("the stream did not break", answer is not None and answer.usage_last,
-                   f"{answer.completion_tokens if answer else 0} tokens")
+        ride.prove("the stream did not break", answer is not None and answer.usage_last and answer.pieces > heard,
+                   f"{heard} pieces before the kill, {answer.pieces if answer else 0} in all")
         ride.prove("the job was neither lost nor run twice", witness_is_whole(ride), "each line once, by one process")
 
 

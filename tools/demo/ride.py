@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import openai
+
 import accounts
 import instruct
 import serving
@@ -76,8 +78,13 @@ def give_ada_a_key(ride: Ride) -> None:
         ride.say.command(["tandem", "key", "create", "ada", "--subject", "user:ada", "--project", PROJECT])
         made = ride.tandem.json("key", "create", "ada", "--subject", "user:ada", "--project", PROJECT)
         gateway = ride.tandem.json("status")["gateway"]["url"]
-        ride.caller = Caller(f"{gateway}/v1", made["key"])
+        key = made["status"]["secret"]
+        ride.caller = Caller(f"{gateway}/v1", key)
         ride.say.result("the key is shown once; Tandem itself keeps only its digest")
+        allowed = not ride.tandem.is_refused("get", "jobs", "--project", PROJECT, key=key)
+        refused = ride.tandem.is_refused("delete", "project", PROJECT, key=key)
+        ride.prove("a person may do what her role allows, and no more", allowed and refused,
+                   "she sees her project's jobs, and may not delete the project")
 
 
 def finish(ride: Ride) -> bool:
@@ -139,7 +146,7 @@ def main() -> int:
     try:
         well = take(ride)
         say_what_next(ride, arguments.keep)
-    except (CommandFailed, TimedOut) as error:
+    except (CommandFailed, TimedOut, openai.OpenAIError) as error:
         say.line(f"\ndemo: {error}")
         return 1
     except KeyboardInterrupt:

@@ -33,13 +33,21 @@ class Tandem:
             "XDG_CONFIG_HOME": str(home / "config"),
         }
 
-    def run(self, *words: str, timeout: float = 60) -> str:
-        """Runs it quietly; raises CommandFailed with what it said."""
-        done = subprocess.run([self.binary, *words], env=self.environment, timeout=timeout, text=True,
+    def run(self, *words: str, timeout: float = 60, key: str = "") -> str:
+        """Runs it quietly, with another key when given; raises CommandFailed with what it said."""
+        environment = self.environment | ({"TANDEM_API_KEY": key} if key else {})
+        done = subprocess.run([self.binary, *words], env=environment, timeout=timeout, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True)
         if done.returncode != 0:
             raise CommandFailed(f"tandem {' '.join(words)}: exit {done.returncode}: {done.stderr.strip()}")
         return done.stdout
+
+    def is_refused(self, *words: str, key: str) -> bool:
+        try:
+            self.run(*words, key=key)
+        except CommandFailed:
+            return True
+        return False
 
     def show(self, *words: str, timeout: float = 60, lines_max: int = 12) -> str:
         """Runs it as a person would: the command and what it says are told."""
