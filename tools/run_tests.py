@@ -156,6 +156,7 @@ def step_sanitizers(options: Options):
     wanted = options.ci or options.long or options.only == "sanitizers"
     if not wanted or not options.wants("sanitizers"):
         return
+    os.environ["PATH"] += ":/usr/lib/llvm-19/bin"      # where the sanitizers look for a symbolizer
     presets = read_sanitized((ROOT / "tools/sanitized.txt").read_text())
     yield from sanitized("asan", presets["asan"], options.long)
     if options.long:
@@ -168,7 +169,7 @@ def fuzz(name: str, long: bool) -> Result:
     budget = ["-max_total_time=60", "-max_len=65536"] if long else ["-runs=2000", "-max_total_time=20", "-seed=1", "-max_len=4096"]
     with tempfile.TemporaryDirectory(prefix="tandem-fuzz-") as found:
         folders = [found] + ([corpus] if corpus.is_dir() else [])
-        return run_check(f"fuzz {name}", [ROOT / "build/asan/bin" / name, *budget,
+        return run_check(f"fuzz {name}", [ROOT / "build/asan/bin" / name, *budget, "-timeout=10",
                                           f"-artifact_prefix={ROOT}/build/asan/{name}-", *folders], 300)
 
 
