@@ -45,6 +45,7 @@ def end_all(number, _frame) -> None:
     """Interrupted: nothing that was started stays behind."""
     for group in list(_groups):
         end_group(group)
+    os.write(2, f"\ninterrupted by {signal.Signals(number).name}\n".encode())
     os._exit(128 + number)
 
 
