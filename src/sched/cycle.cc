@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "sched/inside.h"
 #include "sched/turns.h"
@@ -11,13 +12,12 @@ std::size_t spot(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-// 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep; 3 classes that
-// wait for borrowers are looked at once more when somebody's use grew meanwhile.
+// 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep; 3 those whom the
+// placements of this pass may help are looked at once more.
 Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     ensure_built();
     Plan plan;
     fill_pools(plan);
-    grown_roots.clear();
     Turns turns(quota, waiting, [this](int index) -> const std::vector<Need>& { return view_of(index).needs; });
     std::int64_t attempts = 0;
     bool again = true;
@@ -36,12 +36,17 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
             if (placed && !plan.placements.back().evictions.empty()) turns.start();  // victims' queues bid anew
             else turns.settle();
         }
-        again = again && !grown_roots.empty();
-        for (int root : grown_roots) waiting.wake({WakeOn::borrowers_of_tree, root});
-        grown_roots.clear();
+        wake_after_pass();
         again = again && !waiting.awake_queues().empty();
     }
     return plan;
+}
+
+// Placements make new borrowers, evictions lower the use of queues: both may give somebody a right to reclaim.
+void Planner::Inside::wake_after_pass() {
+    for (int root : std::exchange(grown_roots, {})) waiting.wake({WakeOn::borrowers_of_tree, root});
+    for (int pool : std::exchange(grown_pools, {})) waiting.wake({WakeOn::leavers_of_pool, pool});
+    for (int index : std::exchange(released, {})) wake_after_release(slots[spot(index)]);
 }
 
 bool Planner::Inside::attempt_class(int class_index, Instant now, Plan& plan) {
@@ -60,8 +65,9 @@ bool Planner::Inside::attempt_class(int class_index, Instant now, Plan& plan) {
         waiting.sleep(class_index, attempt.keys);
         return false;
     }
-    const int node = view_of(class_index).node;
-    grown_roots.insert(quota.nodes()[spot(node)].root);
+    const QueueNode& queue = quota.nodes()[spot(view_of(class_index).node)];
+    grown_roots.insert(queue.root);
+    grown_pools.insert(queue.pool);
     take_demand(slot);
     plan.placements.push_back(std::move(placement));
     return true;

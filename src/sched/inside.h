@@ -110,7 +110,9 @@ struct Planner::Inside {
     std::vector<Undo> journal{};
     bool marked = false;
     std::vector<int> provisional{};  // slots that a plan made; some may be gone
-    std::set<int> grown_roots{};     // trees whose use grew during this plan
+    std::set<int> grown_roots{};     // trees and pools whose use grew during this plan
+    std::set<int> grown_pools{};
+    std::vector<int> released{};     // slots of this plan's victims
 
     // primary.cc: changes of the primary tables, journaled
     void set_node(int name, std::unique_ptr<NodeFacts> facts);
@@ -161,6 +163,7 @@ struct Planner::Inside {
     // cycle.cc
     Plan plan(Instant now, std::int64_t step_budget);
     bool attempt_class(int class_index, Instant now, Plan& plan);
+    void wake_after_pass();
     void fill_pools(Plan& plan);
     void fill_pool(int name, Plan& plan);
     void drop_provisional();

@@ -104,6 +104,7 @@ void Planner::put_entry(const Entry& entry) {
         }
     }
     inside_->add_slot(std::move(slot));
+    inside_->waiting.wake({WakeOn::leavers_of_pool, inside_->names.find(entry.pool)});
     if (const int node = inside_->quota.find(inside_->names.find(entry.queue)); node >= 0 && !inside_->dirty) {
         inside_->waiting.wake({WakeOn::borrowers_of_tree, inside_->quota.nodes()[spot(node)].root});
     }

@@ -51,6 +51,7 @@ struct Planner::Inside::Hunt {
     std::vector<Victim> victims{};
 
     void find_needs();
+    void add_keys(Attempt& failed) const;
     void find_victims(Instant now);
     void consider(RowId workload, bool reclaim, Instant now);
     bool is_eligible(const Victim& victim) const;
@@ -77,6 +78,15 @@ void Planner::Inside::Hunt::find_needs() {
     may_reclaim = !needs.empty() && std::ranges::all_of(needs, [this](const Need& need) {
         return inside.quota.is_under_nominal(view.node, need.flavor_row, need.milli);
     });
+}
+
+// With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right.
+void Planner::Inside::Hunt::add_keys(Attempt& failed) const {
+    if (may_reclaim) failed.add_key({WakeOn::borrowers_of_tree, inside.quota.nodes()[spot(view.node)].root});
+    for (const Need& need : needs) {
+        if (may_reclaim) break;
+        failed.add_key({WakeOn::quota, static_cast<std::int64_t>(inside.quota.row_index(view.node, need.flavor_row))});
+    }
 }
 
 void Planner::Inside::Hunt::consider(RowId workload, bool reclaim, Instant now) {
@@ -207,7 +217,11 @@ void Planner::Inside::Hunt::drop_unneeded(std::vector<Victim>& list) {
 }
 
 void Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out) {
-    for (const Victim& victim : list) evict(victim);
+    for (const Victim& victim : list) {
+        evict(victim);
+        const std::vector<int>& held = inside.workloads.at(victim.workload).slots;
+        inside.released.insert(inside.released.end(), held.begin(), held.end());
+    }
     const bool fits = inside.place(class_index, demand, attempt, plan);
     TANDEM_ASSERT(fits, "a placement that was proved holds");
     inside.write(demand, attempt, out);
@@ -232,11 +246,11 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
     for (int flavor : choices) {
         hunt.attempt.only_flavor = flavor;
         hunt.find_needs();
-        if (hunt.may_reclaim) failed.add_key({WakeOn::borrowers_of_tree, quota.nodes()[spot(hunt.view.node)].root});
+        hunt.add_keys(failed);
         hunt.find_victims(now);
         if (hunt.victims.empty() || !hunt.fits_after(hunt.victims)) continue;
         if (hunt.fits_after({})) {  // what is leaving already will do
-            failed.shortages.insert(failed.shortages.begin(), {.code = model::ReasonCode::waiting_for_victims});
+            failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
             continue;
         }
         std::vector<Victim> list = hunt.find_least();

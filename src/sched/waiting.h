@@ -34,8 +34,8 @@ struct ClassKey {
 };
 
 // A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those who could be
-// asked to leave in a queue or in a tree.
-enum class WakeOn : std::uint8_t { domain, pool, quota, occupants_of_queue, borrowers_of_tree };
+// asked to leave in a queue or in a tree, anything that may take what leavers of a pool give back.
+enum class WakeOn : std::uint8_t { domain, pool, quota, occupants_of_queue, borrowers_of_tree, leavers_of_pool };
 struct WakeKey {
     WakeOn on = WakeOn::domain;
     std::int64_t index = 0;
