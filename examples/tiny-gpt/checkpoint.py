@@ -2,14 +2,17 @@
 """Tandem's checkpoint contract, trainer's side.
 
   TANDEM_CHECKPOINT_DIR  folder that outlives the attempts of a job; checkpoints are folders in it
-  TANDEM_RESUME_FROM     folder of the complete checkpoint to go on from; empty or unset: from the start
-  TANDEM_PROGRESS_FILE   {"step": n, "time": unix seconds}, replaced at each step; it is the heartbeat too
+  TANDEM_RESUME_FROM     complete checkpoint to go on from; empty or unset: from the start
+  TANDEM_PROGRESS_FILE   {"step": n, "time": unix seconds}, replaced at each step; heartbeat too
 
-A checkpoint is a folder step-NNNNNN. It is complete, and counts, from the moment its manifest.json is
-renamed into place; by then every file named there, and the folder, is on the disk. manifest.json:
+A checkpoint is a folder step-NNNNNN. It is complete, and counts, from the moment its manifest.json
+is renamed into place; by then every file named there, and the folder, is on the disk.
+manifest.json:
   {"version": 1, "step": n, "files": [{"name": ..., "bytes": n, "sha256": ...}, ...]}
-Whatever dies before that leaves a folder without manifest, which nobody reads and the next save clears.
+Whatever dies before that leaves a folder without manifest, which nobody reads and the next save
+clears.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -53,8 +56,9 @@ def is_complete(folder: Path) -> bool:
 
 
 def save(root: Path, step: int, write_files: Callable[[Path], None]) -> Path:
-    """Makes the checkpoint of this step complete; write_files puts its files into the folder it is given.
-    A complete one of the same step is kept: the same step of the same job has the same state."""
+    """Makes the checkpoint of this step complete; write_files puts its files into the folder it is
+    given. A complete one of the same step is kept: the same step of the same job has the same
+    state."""
     folder = root / f"step-{step:06d}"
     if is_complete(folder):
         return folder
@@ -88,7 +92,11 @@ def verify(folder: Path) -> int:
         raise ValueError(f"{folder} is not a complete checkpoint: it has no {MANIFEST}") from None
     for entry in manifest["files"]:
         file = folder / entry["name"]
-        if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256_of(file) != entry["sha256"]:
+        if (
+            not file.is_file()
+            or file.stat().st_size != entry["bytes"]
+            or sha256_of(file) != entry["sha256"]
+        ):
             raise ValueError(f"{file} is not the file that {MANIFEST} describes")
     return int(manifest["step"])
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the trained weights as GGUF, the file that llama.cpp serves.
 
-train.py calls write_gguf at its end; by hand: export.py FOLDER FILE, FOLDER being a complete checkpoint or
-the outputs of a finished run. Weights stay float32: the served model then computes what the trainer does.
+train.py calls write_gguf at its end; by hand: export.py FOLDER FILE, FOLDER being a complete
+checkpoint or the outputs of a finished run. Weights stay float32: the served model then computes
+what the trainer does.
 """
+
 from __future__ import annotations
 
 import argparse

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's own greedy continuation: what a server of the exported weights must answer at temperature 0.
+"""The trainer's own greedy continuation: what a server of the exported weights must answer at
+temperature 0.
 
-Prints one JSON line a prompt: {"prompt", "text", "tokens", "margin"}. The margin is the smallest distance
-between the best and the second-best logit on the way; where it is near 0, two right programs may differ
-by rounding alone, so compare prompts whose margin is not small.
+Prints one JSON line a prompt: {"prompt", "text", "tokens", "margin"}. The margin is the smallest
+distance between the best and the second-best logit on the way; where it is near 0, two right
+programs may differ by rounding alone, so compare prompts whose margin is not small.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -40,7 +42,12 @@ def main() -> None:
     tokenizer = Tokenizer.from_str(json.dumps(tokenizer_json))
     for prompt in arguments.prompts:
         new, margin = continue_greedily(net, tokenizer.encode(prompt).ids, arguments.tokens)
-        line = {"prompt": prompt, "text": tokenizer.decode(new), "tokens": len(new), "margin": round(margin, 4)}
+        line = {
+            "prompt": prompt,
+            "text": tokenizer.decode(new),
+            "tokens": len(new),
+            "margin": round(margin, 4),
+        }
         print(json.dumps(line))
 
 

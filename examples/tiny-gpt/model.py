@@ -3,8 +3,10 @@
 
 It has llama's shape so that its weights can be written as GGUF and served by llama.cpp as they are
 (export.py). Attention is written out because PyTorch 1.13 has no fused one. Rotary positions turn
-neighbouring pairs (2i, 2i+1), which is llama.cpp's order for this architecture: no permutation at export.
+neighbouring pairs (2i, 2i+1), which is llama.cpp's order for this architecture: no permutation at
+export.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -94,7 +96,7 @@ class TinyGpt(nn.Module):
         self.output_norm = RmsNorm(config.width, config.norm_epsilon)
         self.output = nn.Linear(config.width, config.vocabulary, bias=False)
         pairs = torch.arange(0, config.head_width, 2).float() / config.head_width
-        angles = torch.outer(torch.arange(config.context).float(), config.rope_base ** -pairs)
+        angles = torch.outer(torch.arange(config.context).float(), config.rope_base**-pairs)
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
         for parameter in self.parameters():

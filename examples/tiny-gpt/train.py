@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the tiny GPT, one process a rank, gradients averaged over gloo.
 
-Tandem starts each rank with torchrun's environment contract (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT)
-and with its checkpoint contract (checkpoint.py). SIGTERM to any rank: all ranks finish the step they are
-in, rank 0 saves it, and all exit 75 ("not done: start me again from the checkpoint"). Exit 0 means
-trained to the last step and written to TANDEM_OUTPUT_DIR:
+Tandem starts each rank with torchrun's environment contract (RANK, WORLD_SIZE, MASTER_ADDR,
+MASTER_PORT) and with its checkpoint contract (checkpoint.py). SIGTERM to any rank: all ranks finish
+the step they are in, rank 0 saves it, and all exit 75 ("not done: start me again from the
+checkpoint"). Exit 0 means trained to the last step and written to TANDEM_OUTPUT_DIR:
   model.gguf  weights.safetensors  tokenizer.json  losses.json {"1": "6.215013", ...}
-Losses of earlier attempts travel in the checkpoint, so the curve is whole however often it was interrupted.
+Losses of earlier attempts travel in the checkpoint, so the curve is whole however often it was
+interrupted.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,7 +41,10 @@ from export import write_gguf
 from model import Config, TinyGpt
 
 EXIT_RESUME_ME = 75  # EX_TEMPFAIL
-WEIGHTS, OPTIMISER, TOKENIZER, LOSSES = "weights.safetensors", "optimiser.safetensors", "tokenizer.json", "losses.json"
+WEIGHTS = "weights.safetensors"
+OPTIMISER = "optimiser.safetensors"
+TOKENIZER = "tokenizer.json"
+LOSSES = "losses.json"
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -80,7 +85,8 @@ class StopRequest:
 
 @dataclasses.dataclass
 class Run:
-    """What a checkpoint holds: weights, optimiser, tokenizer, losses and the step they belong to."""
+    """What a checkpoint holds: weights, optimiser, tokenizer, losses and the step they belong
+    to."""
 
     net: TinyGpt
     optimiser: torch.optim.AdamW
@@ -129,7 +135,8 @@ def start_run(arguments: argparse.Namespace, corpus: str, resume_from: Path | No
 
 
 def agree(loss: float, stop: bool) -> tuple[float, bool]:
-    """All ranks learn the mean loss, and whether any of them was asked to stop, at the same step."""
+    """All ranks learn the mean loss, and whether any of them was asked to stop, at the same
+    step."""
     shared = torch.tensor([loss, float(stop)], dtype=torch.float64)
     dist.all_reduce(shared)
     return shared[0].item() / dist.get_world_size(), shared[1].item() > 0
@@ -137,7 +144,9 @@ def agree(loss: float, stop: bool) -> tuple[float, bool]:
 
 def train_step(run: Run, ddp: nn.Module, ids: Tensor, arguments: argparse.Namespace) -> float:
     context = run.net.config.context
-    inputs, targets = text.draw_batch(ids, context, arguments.batch, arguments.seed, run.step, dist.get_rank())
+    inputs, targets = text.draw_batch(
+        ids, context, arguments.batch, arguments.seed, run.step, dist.get_rank()
+    )
     loss = F.cross_entropy(ddp(inputs).flatten(0, 1), targets.flatten())
     for group in run.optimiser.param_groups:
         group["lr"] = arguments.learning_rate * min(1.0, (run.step + 1) / arguments.warmup)
@@ -152,7 +161,10 @@ def save(run: Run, root: Path) -> None:
     if dist.get_rank() == 0:
         started = time.monotonic()
         folder = checkpoint.save(root, run.step, run.write)
-        print(f"checkpoint {folder.name} complete in {1000 * (time.monotonic() - started):.0f} ms", flush=True)
+        print(
+            f"checkpoint {folder.name} complete in {1000 * (time.monotonic() - started):.0f} ms",
+            flush=True,
+        )
     dist.barrier()
 
 
@@ -185,7 +197,8 @@ def write_outputs(run: Run, folder: Path) -> None:
 
 def main() -> int:
     arguments = parse_arguments()
-    checkpoints, outputs = required_path("TANDEM_CHECKPOINT_DIR"), required_path("TANDEM_OUTPUT_DIR")
+    checkpoints = required_path("TANDEM_CHECKPOINT_DIR")
+    outputs = required_path("TANDEM_OUTPUT_DIR")
     if shutil.disk_usage(checkpoints).free < 64 << 20:
         sys.exit(f"TANDEM_CHECKPOINT_DIR={checkpoints} has less than 64 MiB free")
     torch.set_num_threads(1)
@@ -197,8 +210,11 @@ def main() -> int:
     if dist.get_rank() == 0:
         origin = f"step {run.step} of {resume_from}" if resume_from else "the start"
         weights = sum(p.numel() for p in run.net.parameters())
-        print(f"{weights} parameters, {len(ids)} tokens of {arguments.text}, "
-              f"{dist.get_world_size()} ranks, from {origin}", flush=True)
+        print(
+            f"{weights} parameters, {len(ids)} tokens of {arguments.text}, "
+            f"{dist.get_world_size()} ranks, from {origin}",
+            flush=True,
+        )
     done = train(run, ids, arguments, checkpoints)
     if done and dist.get_rank() == 0:
         write_outputs(run, outputs)

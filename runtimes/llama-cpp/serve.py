@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serves one GGUF file with llama.cpp on 127.0.0.1, as a replica of a Tandem service.
 
-Every request needs the replica's key (Authorization: Bearer KEY), taken from TANDEM_REPLICA_KEY or from
---key-file, never from an argument that other users could read in the process list.
-SIGTERM: requests in flight are finished, for at most --drain-timeout, then the process ends; whoever routes
-to this replica sends it nothing new by then. It dies with its parent, so no server outlives its shim.
+Every request needs the replica's key (Authorization: Bearer KEY), taken from TANDEM_REPLICA_KEY or
+from --key-file, never from an argument that other users could read in the process list.
+SIGTERM: requests in flight are finished, for at most --drain-timeout, then the process ends;
+whoever routes to this replica sends it nothing new by then. It dies with its parent, so no server
+outlives its shim.
 
-The server is xllamacpp's build of llama.cpp. TANDEM_LLAMA_SERVER, a program's name or path, takes that
-llama-server instead, with the same settings.
+The server is xllamacpp's build of llama.cpp. TANDEM_LLAMA_SERVER, a program's name or path, takes
+that llama-server instead, with the same settings.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -56,7 +58,7 @@ class Embedded:
         try:
             self.server = xllamacpp.Server(p)
         except RuntimeError:
-            sys.exit(f"serve: llama.cpp could not serve {a.model} on port {a.port}; its own words stand above")
+            sys.exit(f"serve: llama.cpp could not serve {a.model} on port {a.port}: see above")
 
     def exit_code(self) -> int | None:
         return None
@@ -66,13 +68,21 @@ class Child:
     """A llama-server binary."""
 
     def __init__(self, program: str, a: argparse.Namespace, key: str) -> None:
-        command = [
-            program, "--model", str(a.model), "--alias", a.alias, "--host", HOST, "--port", str(a.port),
-            "--parallel", str(a.parallel), "--ctx-size", str(a.context_length * a.parallel),
-            "--threads", str(a.threads), "--threads-batch", str(a.threads),
-            "--threads-http", str(http_threads(a.parallel)), "--n-gpu-layers", str(a.gpu_layers),
-            "--cache-ram", "0", "--metrics", "--slots", "--no-webui",
-        ]
+        settings = {
+            "--model": a.model,
+            "--alias": a.alias,
+            "--host": HOST,
+            "--port": a.port,
+            "--parallel": a.parallel,
+            "--ctx-size": a.context_length * a.parallel,
+            "--threads": a.threads,
+            "--threads-batch": a.threads,
+            "--threads-http": http_threads(a.parallel),
+            "--n-gpu-layers": a.gpu_layers,
+            "--cache-ram": 0,
+        }
+        words = [str(word) for pair in settings.items() for word in pair]
+        command = [program, *words, "--metrics", "--slots", "--no-webui"]
         environment = {**os.environ, "LLAMA_API_KEY": key}
         self.process = subprocess.Popen(command, env=environment, preexec_fn=die_with_parent)
 
@@ -86,7 +96,8 @@ def http_threads(parallel: int) -> int:
 
 
 def die_with_parent() -> None:
-    """To Linux the parent is the thread that started this process: a starter must not do it in a passing one."""
+    """To Linux the parent is the thread that started this process: a starter must not do it in a
+    passing one."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
@@ -126,7 +137,9 @@ def positive(text: str) -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(description="Serve one GGUF file with llama.cpp.", allow_abbrev=False)
+    p = argparse.ArgumentParser(
+        description="Serve one GGUF file with llama.cpp.", allow_abbrev=False
+    )
     p.add_argument("--model", type=Path, required=True, help="GGUF file")
     p.add_argument("--port", type=positive, required=True)
     p.add_argument("--alias", required=True, help="name of the model in answers")
@@ -143,9 +156,16 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def read_key(a: argparse.Namespace) -> str:
-    key = a.key_file.read_text(encoding="utf-8") if a.key_file else os.environ.get("TANDEM_REPLICA_KEY", "")
+    key = (
+        a.key_file.read_text(encoding="utf-8")
+        if a.key_file
+        else os.environ.get("TANDEM_REPLICA_KEY", "")
+    )
     if not key.strip():
-        sys.exit("serve: no key: set TANDEM_REPLICA_KEY or give --key-file; a replica without one is open to everybody")
+        sys.exit(
+            "serve: no key: set TANDEM_REPLICA_KEY or give --key-file; a replica without one is"
+            " open to everybody"
+        )
     return key.strip()
 
 
@@ -175,17 +195,28 @@ def main() -> None:
     a = parse_arguments()
     key = read_key(a)
     started = time.monotonic()
-    # Until the server is up nothing is in flight, and SIGTERM ends the process at once, as by default.
+    # Until the server is up nothing is in flight, and SIGTERM ends the process at once, as by
+    # default.
     engine = start_engine(a, key)
     # The handler may run in any thread of llama.cpp; the pipe wakes this one whichever it was.
     wakeup, written = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(written)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    print(json.dumps({"serving": a.alias, "port": a.port, "startSeconds": round(time.monotonic() - started, 3)}), flush=True)
+    print(
+        json.dumps(
+            {
+                "serving": a.alias,
+                "port": a.port,
+                "startSeconds": round(time.monotonic() - started, 3),
+            }
+        ),
+        flush=True,
+    )
     wait_for_stop(engine, wakeup)
     drain(a.port, key, a.drain_timeout)
-    # Nothing is left to save; llama.cpp's own way out waits half a minute for streams that never end.
+    # Nothing is left to save; llama.cpp's own way out waits half a minute for streams that never
+    # end.
     os._exit(0)
 
 

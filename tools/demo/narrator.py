@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ride says: numbered steps with their why and their time, the commands typed, and what came of them."""
+"""What the ride says: numbered steps with their why and their time, the commands typed, and what
+came of them."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first ride, with real parts: train, be interrupted, go on, register, serve, call, lose the server, account.
+"""The first ride, with real parts: train, be interrupted, go on, register, serve, call, lose the
+server, account.
 
-Called by `./dev demo [--keep] [--check]`, in the environment that tools/setup/python.sh made; TANDEM_BIN is
-the folder of the built programs. Everything happens in a temporary home, through the command line and the
-official OpenAI SDK. --check also trains once undisturbed to compare with, and makes each broken promise an
-exit code of 1. --keep leaves it running.
+Called by `./dev demo [--keep] [--check]`, in the environment that tools/setup/python.sh made;
+TANDEM_BIN is the folder of the built programs. Everything happens in a temporary home, through the
+command line and the official OpenAI SDK. --check also trains once undisturbed to compare with, and
+makes each broken promise an exit code of 1. --keep leaves it running.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -58,43 +60,69 @@ class Ride:
 
 
 def parse_arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(prog="./dev demo", description="The first ride, with real parts.", allow_abbrev=False)
+    p = argparse.ArgumentParser(
+        prog="./dev demo", description="The first ride, with real parts.", allow_abbrev=False
+    )
     p.add_argument("--keep", action="store_true", help="leave Tandem running at the end")
-    p.add_argument("--check", action="store_true", help="hold the ride to its promises; exit 1 when one is broken")
+    p.add_argument(
+        "--check",
+        action="store_true",
+        help="hold the ride to its promises; exit 1 when one is broken",
+    )
     return p.parse_args()
 
 
 def start(ride: Ride) -> None:
-    with ride.say.step("Start Tandem", f"A server and a gateway on this machine, {SLICES} slices of its processor as "
-                       f"devices, nothing else to install. Everything it keeps is in {ride.home}."):
+    with ride.say.step(
+        "Start Tandem",
+        f"A server and a gateway on this machine, {SLICES} slices of its processor as "
+        f"devices, nothing else to install. Everything it keeps is in {ride.home}.",
+    ):
         ride.tandem.show("up", "--slices", str(SLICES))
         ride.tandem.show("status")
 
 
 def give_ada_a_key(ride: Ride) -> None:
-    with ride.say.step("Let a second person in", "Ada may train and call in one project, with her own key, and sees "
-                       "nothing else. Every act of hers is audited."):
+    with ride.say.step(
+        "Let a second person in",
+        "Ada may train and call in one project, with her own key, and sees "
+        "nothing else. Every act of hers is audited.",
+    ):
         ride.tandem.show("apply", "-f", ride.example("project.yaml"))
-        ride.say.command(["tandem", "key", "create", "ada", "--subject", "user:ada", "--project", PROJECT])
-        made = ride.tandem.json("key", "create", "ada", "--subject", "user:ada", "--project", PROJECT)
+        ride.say.command(
+            ["tandem", "key", "create", "ada", "--subject", "user:ada", "--project", PROJECT]
+        )
+        made = ride.tandem.json(
+            "key", "create", "ada", "--subject", "user:ada", "--project", PROJECT
+        )
         gateway = ride.tandem.json("status")["gateway"]["url"]
         key = made["status"]["secret"]
         ride.caller = Caller(f"{gateway}/v1", key)
         ride.say.result("the key is shown once; Tandem itself keeps only its digest")
         allowed = not ride.tandem.is_refused("get", "jobs", "--project", PROJECT, key=key)
         refused = ride.tandem.is_refused("delete", "project", PROJECT, key=key)
-        ride.prove("a person may do what her role allows, and no more", allowed and refused,
-                   "she sees her project's jobs, and may not delete the project")
+        ride.prove(
+            "a person may do what her role allows, and no more",
+            allowed and refused,
+            "she sees her project's jobs, and may not delete the project",
+        )
 
 
 def finish(ride: Ride) -> bool:
     ride.say.table("What the ride measured", ride.figures)
     broken = [promise for promise, kept, _ in ride.checks if not kept]
-    ride.say.table("Promises", [(promise, "kept: " + detail if kept else "BROKEN: " + detail)
-                                for promise, kept, detail in ride.checks])
+    ride.say.table(
+        "Promises",
+        [
+            (promise, "kept: " + detail if kept else "BROKEN: " + detail)
+            for promise, kept, detail in ride.checks
+        ],
+    )
     ride.say.line()
-    ride.say.line(f"{len(ride.checks) - len(broken)} promises kept, {len(broken)} broken, "
-                  f"{time.monotonic() - ride.say.started:.0f} s")
+    ride.say.line(
+        f"{len(ride.checks) - len(broken)} promises kept, {len(broken)} broken, "
+        f"{time.monotonic() - ride.say.started:.0f} s"
+    )
     return not broken
 
 
@@ -102,12 +130,22 @@ def say_what_next(ride: Ride, kept: bool) -> None:
     binary = ride.tandem.binary
     ride.say.line()
     if kept:
-        ride.say.line(f"It runs on. Talk to it with TANDEM_HOME={ride.home} set; {binary} down --all ends it. Try next:")
-        commands = [f"{binary} run -- echo hello", f"{binary} why job/train --project {PROJECT}",
-                    f"{binary} usage explain job/train --project {PROJECT}"]
+        ride.say.line(
+            f"It runs on. Talk to it with TANDEM_HOME={ride.home} set; {binary} down --all ends it."
+            " Try next:"
+        )
+        commands = [
+            f"{binary} run -- echo hello",
+            f"{binary} why job/train --project {PROJECT}",
+            f"{binary} usage explain job/train --project {PROJECT}",
+        ]
     else:
         ride.say.line("Try next:")
-        commands = ["./dev demo --keep", f"{binary} up && {binary} run -- echo hello", f"{binary} --help"]
+        commands = [
+            "./dev demo --keep",
+            f"{binary} up && {binary} run -- echo hello",
+            f"{binary} --help",
+        ]
     for command in commands:
         ride.say.line(f"   {command}")
 
@@ -141,7 +179,12 @@ def main() -> int:
         sys.exit(f"demo: no {binary}: ./dev build release first, or set TANDEM_BIN")
     say = Narrator()
     home = Path(tempfile.mkdtemp(prefix="tandem-demo-"))
-    ride = Ride(say, Tandem(binary, home, Path(sys.executable), ROOT / "runtimes", say), arguments.check, home)
+    ride = Ride(
+        say,
+        Tandem(binary, home, Path(sys.executable), ROOT / "runtimes", say),
+        arguments.check,
+        home,
+    )
     well = False
     try:
         well = take(ride)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tandem command line, as a person types it: the ride touches the platform in no other way."""
+
 from __future__ import annotations
 
 import json
@@ -24,7 +25,9 @@ class TimedOut(Exception):
 
 
 class Tandem:
-    def __init__(self, binary: Path, home: Path, python: Path, runtimes: Path, narrator: Narrator) -> None:
+    def __init__(
+        self, binary: Path, home: Path, python: Path, runtimes: Path, narrator: Narrator
+    ) -> None:
         self.binary, self.home, self.runtimes, self.narrator = binary, home, runtimes, narrator
         self.environment = os.environ | {
             "TANDEM_HOME": str(home),
@@ -36,10 +39,18 @@ class Tandem:
     def run(self, *words: str, timeout: float = 60, key: str = "") -> str:
         """Runs it quietly, with another key when given; raises CommandFailed with what it said."""
         environment = self.environment | ({"TANDEM_API_KEY": key} if key else {})
-        done = subprocess.run([self.binary, *words], env=environment, timeout=timeout, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True)
+        done = subprocess.run(
+            [self.binary, *words],
+            env=environment,
+            timeout=timeout,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
         if done.returncode != 0:
-            raise CommandFailed(f"tandem {' '.join(words)}: exit {done.returncode}: {done.stderr.strip()}")
+            raise CommandFailed(
+                f"tandem {' '.join(words)}: exit {done.returncode}: {done.stderr.strip()}"
+            )
         return done.stdout
 
     def is_refused(self, *words: str, key: str) -> bool:
@@ -75,7 +86,9 @@ class Tandem:
         """Of a job or service, those that are not over."""
         items = self.json("get", "replicas", "--project", PROJECT)["items"]
         over = ("succeeded", "failed", "cancelled")
-        return [r for r in items if r["spec"]["ownerName"] == owner and r["status"]["phase"] not in over]
+        return [
+            r for r in items if r["spec"]["ownerName"] == owner and r["status"]["phase"] not in over
+        ]
 
 
 def until(what: str, ready: Callable[[], Any], timeout: float, every: float = 0.1) -> Any:
