@@ -44,6 +44,17 @@ TEST(server, head_arriving_byte_by_byte_is_one_request) {
     EXPECT_TRUE(peer.read_answer().ends_with("POST abc"));
 }
 
+TEST(server, empty_chunked_body_arriving_byte_by_byte_is_one_request) {
+    auto server = start_server(echo);
+    RawSocket peer(server->port());
+    peer.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (char c : std::string("0\r\n\r\n")) {
+        peer.send({&c, 1});
+        ::poll(nullptr, 0, 5);  // so that the server takes each byte alone
+    }
+    EXPECT_TRUE(peer.read_answer().ends_with("POST "));
+}
+
 TEST(server, pipelined_requests_are_answered_in_order) {
     std::vector<Responder> held;
     std::mutex mutex;
