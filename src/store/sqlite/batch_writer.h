@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchWriter: writes one BatchRecord as rows, inside a transaction that its caller began. Once a second, or
+// after a thousand new rows, it lets go of rows that are kept only for a while: twice as many as came in, so
+// that no batch pays for a long past.
+// A row that breaks a constraint is an error like any other. Thread rule: the writer's thread.
+#pragma once
+
+#include <cstdint>
+
+#include "model/batch.h"
+#include "store/sqlite/kind_numbers.h"
+
+namespace tandem::store::sqlite {
+
+struct Retention {
+    std::int64_t change_rows_max = 1'000'000;
+    Duration change_age_max = hours(24);
+    Duration event_age_max = hours(24 * 30);
+    Duration idempotency_age_max = hours(24);
+    std::int64_t segment_bytes_max = 256LL << 20;  // state rows and log of all segments but the newest
+};
+
+class BatchWriter {
+  public:
+    BatchWriter(Connection& connection, const KindNumbers& kinds, Retention retention)
+        : connection_(&connection), kinds_(&kinds), retention_(retention) {}
+
+    Status write(const model::BatchRecord& record);
+    Status write_meta(const model::CoreMeta& meta);
+
+  private:
+    Status write_object(const model::Change& change, const std::string& body);
+    Status delete_object(const model::Change& change);
+    Status write_change(const model::Change& change, const std::string& body, const model::BatchRecord& record);
+    Status write_changes(const model::BatchRecord& record);
+    Status write_work(const model::BatchRecord& record);
+    Status write_accounts(const model::BatchRecord& record);
+    Status write_log(const model::BatchRecord& record);
+    Status forget_old(const model::BatchRecord& record);
+    Status forget_changes(Instant before, std::int64_t version, std::int64_t rows_max);
+    Status require_one_row(const model::Change& change);
+    template <class... T>
+    Status run(std::string_view sql, const T&... values) {
+        TANDEM_LET(statement, connection_->prepared(sql));
+        return statement->run(values...);
+    }
+
+    Connection* connection_;
+    const KindNumbers* kinds_;
+    Retention retention_;
+    Instant swept_{};
+    std::int64_t rows_since_sweep_ = 0;
+};
+
+}  // namespace tandem::store::sqlite
