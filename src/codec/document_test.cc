@@ -114,7 +114,7 @@ TEST(yaml, bomb_is_refused_before_it_unfolds) {
 
 TEST(yaml, loop_and_other_unusable_text_is_refused_with_a_line) {
     for (const char* bad : {"a: &x [1, *x]\n", "a: *nothing\n", "a: 1\na: 2\n", "a: !!binary aGk=\n", "a: [1, 2\n",
-                            "\ta: 1\n", "a: b: c\n", "? [a, b]\n: 1\n", "a: \"\xFF\"\n", "{a: 1}}\n", "%YAML 9.9.9\n---\na: 1\n"}) {
+                            "\ta: 1\n", "a: b: c\n", "? [a, b]\n: 1\n", "a: \"\xFF\"\n", "{a: 1}}\n", "[1]]\n", "{\"a\":},\"b\":[{\"c\":1}==]}\n", "%YAML 9.9.9\n---\na: 1\n"}) {
         const auto documents = parse_yaml(bad);
         ASSERT_FALSE(documents) << bad;
         EXPECT_EQ(documents.error().code, ErrorCode::invalid) << bad;

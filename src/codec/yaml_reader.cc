@@ -35,7 +35,13 @@ bool is_null_word(std::string_view text) {
 // yaml-cpp's handler: its On* names are the library's. Ends a parse by an exception of the library's own kind.
 class Handler : public YAML::EventHandler {
   public:
-    void OnDocumentStart(const YAML::Mark&) override {}
+    explicit Handler(int previous_start) : start(previous_start) {}
+
+    void OnDocumentStart(const YAML::Mark& mark) override {
+        // The library hands out empty documents for ever where a bracket closes nothing.
+        if (mark.pos <= start) refuse(mark, "text follows that belongs to no value");
+        start = mark.pos;
+    }
     void OnDocumentEnd() override {}
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { leaf(mark, {}, anchor); }
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
@@ -53,6 +59,7 @@ class Handler : public YAML::EventHandler {
     void OnMapEnd() override { end(); }
 
     TreeBuilder builder{};
+    int start = -1;  // of the document
 
   private:
     void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ValueType type);
@@ -151,11 +158,12 @@ Result<std::vector<Value>> parse_yaml(std::string_view text) {
     std::vector<Value> documents;
     ErrorCode code = ErrorCode::invalid;
     std::size_t values = 0;
+    int start = -1;
     try {
         std::ispanstream stream{std::span<const char>(text)};
         YAML::Parser parser(stream);
         while (true) {
-            Handler handler;
+            Handler handler(start);
             handler.builder.count(values);
             const bool more = [&] {
                 try {
@@ -166,6 +174,7 @@ Result<std::vector<Value>> parse_yaml(std::string_view text) {
                 }
             }();
             if (!more) break;
+            start = handler.start;
             Value root = handler.builder.take_root();
             if (root.type == ValueType::null) continue;
             values += count_values(root);
