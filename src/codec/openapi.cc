@@ -130,10 +130,9 @@ std::string add_schema(Schemas& schemas) {
                                  R"(},"kind":{"type":"string","const":)" + quoted(name_of(T::kind)) + "}";
         schemas[visitor.name()] = visitor.render(head, R"("apiVersion","kind")");
         schemas[visitor.name() + "List"] =
-            R"({"type":"object","required":["apiVersion","kind","resourceVersion","items"],"properties":{)"
-            R"("apiVersion":{"type":"string"},"kind":{"type":"string"},"resourceVersion":{"type":"integer","format":"int64"},)"
-            R"("continue":{"type":"string","description":"for the next page; absent at the end"},)"
-            R"("remaining":{"type":"integer","format":"int64"},"items":{"type":"array","items":)" +
+            R"({"type":"object","required":["apiVersion","kind","metadata","items"],"properties":{)"
+            R"("apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"$ref":"#/components/schemas/ListMetadata"},)"
+            R"("items":{"type":"array","items":)" +
             reference_to(visitor.name()) + "}}}";
     } else {
         schemas[visitor.name()] = visitor.render();
@@ -153,6 +152,12 @@ void add_batch_and_problem(Schemas& schemas) {
         R"({"type":"object","additionalProperties":false,"required":["actions"],"properties":{"actions":{"type":"array","maxItems":1000,"items":)"
         R"({"type":"object","additionalProperties":false,"minProperties":1,"maxProperties":1,"properties":{)" +
         verbs + "}}}}}";
+    schemas["Outcomes"] = R"({"type":"object","required":["outcomes"],"properties":{"outcomes":{"type":"array","items":)" +
+                          reference_to("Outcome") + "}}}";
+    schemas["ListMetadata"] =
+        R"({"type":"object","required":["resourceVersion"],"properties":{"resourceVersion":{"type":"integer","format":"int64",)"
+        R"("description":"to watch from"},"continue":{"type":"string","description":"for the next page; empty at the end"},)"
+        R"("remaining":{"type":"integer","format":"int64"}}})";
     schemas["Problem"] =
         R"({"type":"object","description":"RFC 9457","required":["type","title","status","detail"],"properties":{)"
         R"("type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},)"

@@ -9,7 +9,7 @@ namespace tandem::codec {
 
 // The value of components.schemas: {"Job": {...}, "JobSpec": {...}, ...}, names in alphabetical order: every
 // kind with its parts, lists of each ("JobList"), and Event, AuditRecord, Verdict, UsageRecord, RequestUsage,
-// Outcome, BatchRequest and Problem.
+// Outcome(s), BatchRequest, ListMetadata and Problem.
 std::string render_schemas();
 
 }  // namespace tandem::codec

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <array>
+
+#include "cli/arguments.h"
+#include "cli/exit_code.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+namespace tandem::cli {
+namespace {
+
+struct VerbEntry {
+    std::string_view name;
+    Verb act;
+};
+constexpr std::array<VerbEntry, 28> verbs{{
+    {"get", do_get}, {"describe", do_describe}, {"delete", do_delete}, {"apply", do_apply}, {"watch", do_watch},
+    {"wait", do_wait}, {"logs", do_logs}, {"why", do_why}, {"events", do_events}, {"job cancel", do_job_cancel},
+    {"job retry", do_job_retry}, {"run", do_run}, {"model push", do_model_push}, {"model list", do_model_list},
+    {"model versions", do_model_versions}, {"service list", do_service_list}, {"service show", do_service_show},
+    {"queue", do_queue}, {"node", do_node}, {"pool", do_pool}, {"usage report", do_usage_report},
+    {"usage explain", do_usage_explain}, {"key create", do_key_create}, {"key list", do_key_list},
+    {"key revoke", do_key_revoke}, {"whoami", do_whoami}, {"audit", do_audit}, {"version", do_version},
+}};
+
+int tell(const Error& error, const Terminal& terminal) {
+    terminal.err("tandem: " + printable(render_error(error)) + "\n");
+    return exit_code_of(error.code);
+}
+
+int finish(const Result<int>& result, const Terminal& terminal) {
+    return result ? *result : tell(result.error(), terminal);
+}
+
+Result<int> act(const Arguments& arguments, const Terminal& terminal, const Options& options) {
+    if (arguments.verb.starts_with("context ")) return do_context(arguments, terminal);
+    if (arguments.verb == "version" && arguments.output == "table") terminal.out("client " + options.version + "\n");
+    TANDEM_LET(session, Session::open(arguments, terminal, options));
+    for (const VerbEntry& verb : verbs)
+        if (verb.name == arguments.verb) return verb.act(session);
+    return fail(ErrorCode::internal, "the verb \"" + arguments.verb + "\" is known to the help alone");
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const Terminal& terminal, const Options& options) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty())
+        for (const HostVerb& verb : options.host_verbs)
+            if (verb.name == words.front()) return verb.run({words.begin() + 1, words.end()});
+    ParsedArguments parsed = parse_arguments(std::move(words), terminal, options);
+    if (!parsed.arguments) return parsed.exit_code;
+    return finish(act(*parsed.arguments, terminal, options), terminal);
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "cli/context.h"
+#include "crypto/random_bytes.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr int tries_max = 4;
+
+struct Endpoint {
+    std::string server{};
+    Secret key{};
+    std::string project{};
+    std::string name_space{};
+};
+
+Endpoint endpoint_of(const Context& context) {
+    return {context.server, context.key, context.project, context.name_space};
+}
+
+// A key that belongs to this very server, when one is known.
+Secret key_for(const std::string& server, const Contexts& contexts, const std::optional<LocalInstallation>& local) {
+    if (local && local->server == server) return local->key;
+    const auto found = std::ranges::find(contexts.list, server, &Context::server);
+    return found == contexts.list.end() ? Secret() : found->key;
+}
+
+Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& terminal, const Options& options) {
+    const std::string env_server = terminal.environment("TANDEM_SERVER").value_or("");
+    const std::string server = arguments.server.empty() ? env_server : arguments.server;
+    const auto local = options.find_local ? options.find_local() : std::nullopt;
+    const auto file = contexts_file(terminal.environment);
+    Contexts contexts;
+    if (file) {
+        TANDEM_LET(loaded, load_contexts(*file));
+        contexts = std::move(loaded);
+    }
+    const Context* named = contexts.find(arguments.context.empty() ? contexts.current : arguments.context);
+    if (!arguments.context.empty()) {
+        if (named) return endpoint_of(*named);
+        return fail(ErrorCode::invalid, fmt::format("there is no context \"{}\"; see: tandem context list", arguments.context));
+    }
+    Endpoint found;
+    if (!server.empty()) found = {.server = server, .key = key_for(server, contexts, local)};
+    else if (local && local->chosen) found = {.server = local->server, .key = local->key};
+    else if (named) found = endpoint_of(*named);
+    else if (local) found = {.server = local->server, .key = local->key};
+    else return fail(ErrorCode::unavailable, "no server is known: start one with `tandem up`, or set --server, TANDEM_SERVER or a context");
+    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty()) found.key = Secret(std::move(*key));
+    return found;
+}
+
+bool is_mutation(const std::string& method) { return method != "GET" && method != "HEAD"; }
+
+ErrorCode code_of_status(int status) {
+    switch (status) {
+        case 401: return ErrorCode::unauthenticated;
+        case 403: return ErrorCode::denied;
+        case 404: return ErrorCode::not_found;
+        case 409: return ErrorCode::conflict;
+        case 410: return ErrorCode::gone;
+        case 413: return ErrorCode::too_large;
+        case 429: return ErrorCode::exhausted;
+        case 502:
+        case 503:
+        case 504: return ErrorCode::unavailable;
+        case 507: return ErrorCode::storage_full;
+        default: return status < 500 ? ErrorCode::invalid : ErrorCode::internal;
+    }
+}
+
+std::optional<ErrorCode> code_of_word(std::string_view word) {
+    for (int i = 0; i <= static_cast<int>(ErrorCode::storage_full); ++i)
+        if (name_of(static_cast<ErrorCode>(i)) == word) return static_cast<ErrorCode>(i);
+    return std::nullopt;
+}
+
+}  // namespace
+
+Error error_of(int status, std::string_view body) {
+    Error error{code_of_status(status), fmt::format("the server answered {} {}", status, http::reason_of(status)), {}};
+    const auto problem = codec::parse_json(body);
+    if (!problem) return error;
+    const auto text = [&](std::string_view name) {
+        const codec::Value* member = problem->find(name);
+        return member ? std::string(member->text_or_empty()) : std::string();
+    };
+    if (std::string detail = text("detail"); !detail.empty()) error.message = std::move(detail);
+    if (const auto code = code_of_word(text("code"))) error.code = *code;
+    error.field = text("field");
+    return error;
+}
+
+std::string render_error(const Error& error) {
+    const bool told = error.field.empty() || error.message.starts_with(error.field + ":");
+    return told ? error.message : error.field + ": " + error.message;
+}
+
+Result<Session> Session::open(const Arguments& arguments, const Terminal& terminal, const Options& options) {
+    TANDEM_LET(endpoint, find_endpoint(arguments, terminal, options));
+    auto url = http::parse_url(endpoint.server);
+    if (!url) return in_context(fmt::format("server \"{}\"", endpoint.server), url.error());
+    http::ClientOptions client_options{.server = std::move(*url)};
+    client_options.total_deadline = minutes(2);
+    client_options.stream_idle_deadline = minutes(10);
+    Session session;
+    TANDEM_LET(client, http::Client::make(std::move(client_options)));
+    session.client_ = std::move(client);
+    session.arguments_ = &arguments;
+    session.terminal_ = &terminal;
+    session.server_ = endpoint.server;
+    session.client_version_ = options.version;
+    session.key_ = endpoint.key;
+    const auto choose = [](const std::string& flag, const std::string& kept) {
+        return !flag.empty() ? flag : !kept.empty() ? kept : std::string("default");
+    };
+    session.project_ = choose(arguments.project, endpoint.project);
+    session.name_space_ = choose(arguments.name_space, endpoint.name_space);
+    return session;
+}
+
+http::Call Session::make_call(const Request& request, const std::string& idempotency_key) const {
+    http::Call call{.method = request.method, .target = request.path};
+    char separator = '?';
+    for (const auto& [name, value] : request.query) {
+        if (value.empty()) continue;
+        call.target += separator + name + "=" + http::encode_component(value);
+        separator = '&';
+    }
+    if (!key_.empty()) call.headers.add("Authorization", "Bearer " + std::string(key_.reveal()));
+    if (!request.body.empty()) call.headers.add("Content-Type", request.content_type);
+    if (!idempotency_key.empty()) call.headers.add("Idempotency-Key", idempotency_key);
+    call.body = request.body;
+    return call;
+}
+
+Result<codec::Value> Session::call(const Request& request) {
+    const std::string key = is_mutation(request.method) ? crypto::draw_token() : std::string();
+    const http::Call call = make_call(request, key);
+    Result<http::Response> answer = client_->send(call);
+    for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100 << i));
+        answer = client_->send(call);
+    }
+    if (!answer) return pass_on(std::move(answer.error()));
+    if (answer->status >= 400) return pass_on(error_of(answer->status, answer->body));
+    if (answer->body.empty()) return codec::Value{};
+    return codec::parse_json(answer->body);
+}
+
+Status Session::stream(const Request& request, Reader reader, http::Cancel* cancel) {
+    int status = 200;
+    std::string refusal;
+    http::StreamReader pieces;
+    pieces.on_head = [&](const http::Response& head) {
+        status = head.status;
+        if (status < 400 && reader.on_head) reader.on_head(head);
+        return true;
+    };
+    pieces.on_chunk = [&](std::string_view piece) {
+        if (status < 400) return reader.on_piece(piece);
+        if (refusal.size() < 64 * 1024) refusal += piece;
+        return true;
+    };
+    TANDEM_TRY(client_->stream(make_call(request, {}), std::move(pieces), cancel));
+    if (status >= 400) return pass_on(error_of(status, refusal));
+    return {};
+}
+
+std::string Session::collection(model::Kind kind, bool all) const {
+    const model::KindInfo& info = model::info_of(kind);
+    std::string path = "/api/v1";
+    if (!all && info.scope != model::Scope::cluster) path += "/projects/" + http::encode_component(project_);
+    if (!all && info.scope == model::Scope::name_space) path += "/namespaces/" + http::encode_component(name_space_);
+    return path + "/" + std::string(info.plural);
+}
+
+std::string Session::item(const model::ObjectKey& key) const {
+    const model::KindInfo& info = model::info_of(key.kind);
+    std::string path = "/api/v1";
+    if (info.scope != model::Scope::cluster) path += "/projects/" + http::encode_component(key.project);
+    if (info.scope == model::Scope::name_space) path += "/namespaces/" + http::encode_component(key.name_space);
+    return path + "/" + std::string(info.plural) + "/" + http::encode_component(key.name);
+}
+
+model::ObjectKey Session::key_of(model::Kind kind, std::string name) const {
+    const model::Scope scope = model::info_of(kind).scope;
+    return {.kind = kind,
+            .project = scope == model::Scope::cluster ? "" : project_,
+            .name_space = scope == model::Scope::name_space ? name_space_ : "",
+            .name = std::move(name)};
+}
+
+Result<Target> parse_target(const std::vector<std::string>& words) {
+    if (words.empty()) return fail(ErrorCode::invalid, "name an object: KIND/NAME or KIND NAME");
+    Target target;
+    std::string word = words.front();
+    const std::size_t slash = word.find('/');
+    if (slash != word.npos) {
+        target.names.push_back(word.substr(slash + 1));
+        word.resize(slash);
+    }
+    target.names.insert(target.names.end(), words.begin() + 1, words.end());
+    const auto kind = model::find_kind_by_word(word);
+    if (!kind) {
+        std::string known;
+        for (const model::KindInfo& info : model::kind_table) known += (known.empty() ? "" : ", ") + std::string(info.singular);
+        return fail(ErrorCode::invalid, fmt::format("\"{}\" is no kind; kinds are {}", word.substr(0, 40), known));
+    }
+    target.kind = *kind;
+    return target;
+}
+
+Result<model::ObjectKey> parse_one(const Session& session, const std::vector<std::string>& words) {
+    TANDEM_LET(target, parse_target(words));
+    if (target.names.size() != 1) return fail(ErrorCode::invalid, "name exactly one object: KIND/NAME");
+    return session.key_of(target.kind, target.names.front());
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <fstream>
+#include <algorithm>
+
+#include "cli/context.h"
+#include "cli/exit_code.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+namespace tandem::cli {
+namespace {
+
+// The first line; keys are not taken from the command line, where others could read them.
+Result<Secret> read_key(const Arguments& arguments, const Terminal& terminal) {
+    std::string text;
+    if (arguments.key_file == "-") {
+        text = terminal.read_input();
+    } else {
+        std::ifstream stream(arguments.key_file);
+        if (!stream) return fail(ErrorCode::invalid, fmt::format("reading {} failed", arguments.key_file));
+        std::getline(stream, text);
+    }
+    text.resize(std::min(text.find_first_of("\r\n"), text.size()));
+    if (text.empty()) return invalid_field("--key-file", "holds no key");
+    return Secret(std::move(text));
+}
+
+Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Contexts& contexts) {
+    const std::string& name = arguments.words.front();
+    TANDEM_TRY(model::check_name(name, "NAME"));
+    Context& context = contexts.put(name);
+    if (!arguments.server.empty()) context.server = arguments.server;
+    if (context.server.empty()) return invalid_field("--server", "must be given for a new context");
+    if (auto url = http::parse_url(context.server); !url) return in_context("--server", url.error());
+    if (!arguments.project.empty()) context.project = arguments.project;
+    if (!arguments.name_space.empty()) context.name_space = arguments.name_space;
+    if (!arguments.key_file.empty()) {
+        TANDEM_LET(key, read_key(arguments, terminal));
+        context.key = std::move(key);
+    }
+    contexts.current = name;
+    terminal.out(fmt::format("context {} is {} now\n", name, context.server));
+    return exit_ok;
+}
+
+std::string list_contexts(const Contexts& contexts) {
+    Table table{.headers = {"CURRENT", "NAME", "SERVER", "KEY", "PROJECT", "NAMESPACE"}};
+    for (const Context& context : contexts.list)
+        table.rows.push_back({context.name == contexts.current ? "*" : "", context.name, context.server,
+                              context.key.empty() ? "none" : "kept", context.project, context.name_space});
+    return table.rows.empty() ? "no contexts; add one with: tandem context set NAME --server URL --key-file FILE\n" : render_table(table, false);
+}
+
+}  // namespace
+
+Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
+    TANDEM_LET(file, contexts_file(terminal.environment));
+    TANDEM_LET(contexts, load_contexts(file));
+    if (arguments.verb == "context list") {
+        terminal.out(list_contexts(contexts));
+        return exit_ok;
+    }
+    const std::string& name = arguments.words.front();
+    if (arguments.verb == "context set") {
+        TANDEM_TRY(set_context(arguments, terminal, contexts));
+    } else if (!contexts.find(name)) {
+        return fail(ErrorCode::not_found, fmt::format("there is no context \"{}\"; see: tandem context list", name));
+    } else if (arguments.verb == "context use") {
+        contexts.current = name;
+    } else {
+        contexts.remove(name);
+    }
+    TANDEM_TRY(save_contexts(file, contexts));
+    return exit_ok;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cli/exit_code.h"
+#include "cli/show.h"
+#include "cli/upload.h"
+#include "cli/verbs.h"
+#include "codec/json_writer.h"
+#include "codec/manifest.h"
+
+namespace tandem::cli {
+namespace {
+
+using codec::Value;
+
+Status ensure_model(Session& session, const std::string& name) {
+    const model::ObjectKey key = session.key_of(model::Kind::model, name);
+    const auto found = session.get(session.item(key));
+    if (found) return {};
+    if (found.error().code != ErrorCode::not_found) return pass_on(found.error());
+    model::Model object;
+    object.meta = {.name = name, .project = key.project, .name_space = key.name_space};
+    TANDEM_TRY(session.call({.method = "POST", .path = session.collection(model::Kind::model), .body = codec::render_object(object)}));
+    return {};
+}
+
+std::string body_of(std::initializer_list<std::pair<const char*, std::string>> members) {
+    std::string body;
+    codec::JsonWriter json(body);
+    json.begin_object();
+    for (const auto& [name, text] : members) {
+        json.key(name);
+        json.text(text);
+    }
+    json.end_object();
+    return body;
+}
+
+Result<int> show_service(Session& session, const Value& service) {
+    show_one(session, model::Kind::service, service);
+    if (session.arguments().output != "table") return exit_ok;
+    TANDEM_LET(version, session.get("/api/v1/version"));
+    session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway")));
+    return exit_ok;
+}
+
+}  // namespace
+
+Result<int> do_model_push(Session& session) {
+    const Arguments& a = session.arguments();
+    const bool from_job = !a.job.empty();
+    if (from_job == (a.words.size() == 2) || from_job != !a.job_output.empty())
+        return fail(ErrorCode::invalid, "either name a file (push MODEL FILE) or a job and its output (push MODEL --job JOB --output NAME)");
+    const std::string& name = a.words.front();
+    TANDEM_TRY(model::check_name(name, "MODEL"));
+    std::string body;
+    if (from_job) {
+        body = body_of({{"fromJob", a.job}, {"output", a.job_output}});
+    } else {
+        TANDEM_LET(digest, upload_file(session, a.words[1]));
+        body = body_of({{"digest", digest}});
+    }
+    TANDEM_TRY(ensure_model(session, name));
+    const std::string path = session.item(session.key_of(model::Kind::model, name)) + "/versions";
+    TANDEM_LET(version, session.call({.method = "POST", .path = path, .body = body}));
+    show(session, version, [&] {
+        return fmt::format("modelversion/{} {} {} bytes\n", text_at(version, "metadata.name"), text_at(version, "spec.digest"), text_at(version, "spec.bytes"));
+    });
+    return exit_ok;
+}
+
+Result<int> do_model_list(Session& session) {
+    TANDEM_LET(list, list_all(session, model::Kind::model, {}, false));
+    show_list(session, model::Kind::model, list, false);
+    return exit_ok;
+}
+
+Result<int> do_model_versions(Session& session) {
+    TANDEM_LET(list, list_all(session, model::Kind::model_version, {}, false));
+    const auto& words = session.arguments().words;
+    if (!words.empty())
+        for (std::size_t i = 0; i < list.names.size(); ++i)
+            if (list.names[i] == "items")
+                std::erase_if(list.items[i].items, [&](const Value& version) { return text_at(version, "spec.model") != words.front(); });
+    show_list(session, model::Kind::model_version, list, false);
+    return exit_ok;
+}
+
+Result<int> do_service_list(Session& session) {
+    const Arguments& a = session.arguments();
+    TANDEM_LET(list, list_all(session, model::Kind::service, {{"labelSelector", a.label_selector}, {"fieldSelector", a.field_selector}}, a.all_projects));
+    show_list(session, model::Kind::service, list, a.all_projects);
+    return exit_ok;
+}
+
+Result<int> do_service_show(Session& session) {
+    TANDEM_LET(service, session.get(session.item(session.key_of(model::Kind::service, session.arguments().words.front()))));
+    return show_service(session, service);
+}
+
+}  // namespace tandem::cli
