@@ -70,7 +70,7 @@ void Acceptor::refuse(Fd socket) {
     const auto body = handler_->render_refusal(503, "too many connections");
     const auto text = fmt::format(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-        "Connection: close\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+        "{}Connection: close\r\nContent-Length: {}\r\n\r\n{}", handler_->refusal_headers(), body.size(), body);
     ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
 }
 

@@ -283,8 +283,10 @@ void ClientConnection::refuse(const Malformed& malformed) {
     state_ = State::exchange;
     body_done_ = started_ = finished_ = head_only_ = false;
     keep_alive_ = false;
-    respond({.status = malformed.status},
-            acceptor_.handler().render_refusal(malformed.status, malformed.what));
+    Handler& handler = acceptor_.handler();
+    const auto headers = handler.refusal_headers();
+    respond({.status = malformed.status, .headers = headers},
+            handler.render_refusal(malformed.status, malformed.what));
 }
 
 void ClientConnection::linger() {

@@ -71,8 +71,10 @@ class Handler {
     // `body_bytes_max(head)`; a longer one is answered 413 by the relay.
     virtual std::unique_ptr<RequestSink> on_request(const RequestHead& head, Exchange& exchange) = 0;
     virtual std::int64_t body_bytes_max(const RequestHead& head) const = 0;
-    // JSON body for an answer that the relay gives itself (400, 408, 413, 414, 431, 503 ...).
+    // JSON body for an answer that the relay gives itself (400, 408, 413, 414, 431, 503 ...), and its own headers
+    // (complete lines).
     virtual std::string render_refusal(int status, std::string_view what) const = 0;
+    virtual std::string refusal_headers() { return {}; }
 };
 
 // "OK" for 200, "" for what has no text here.

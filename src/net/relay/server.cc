@@ -71,6 +71,8 @@ Status Server::open_lanes(const ServerOptions& options, const HandlerFactory& fa
 }
 
 void Server::stop(Duration grace) {
+    if (stopped_) return;
+    stopped_ = true;
     for (auto& lane : lanes_) {
         Lane& ref = *lane;
         ref.loop->post([&ref, grace] {
@@ -81,7 +83,6 @@ void Server::stop(Duration grace) {
     }
     for (auto& lane : lanes_)
         if (lane->thread.joinable()) lane->thread.join();
-    lanes_.clear();
 }
 
 }  // namespace tandem::relay

@@ -2,7 +2,7 @@
 // Server: N loops, each with its own thread and its own listening socket on the same address (SO_REUSEPORT), so that
 // connections spread over the cores and are never handed between threads.
 // start() returns when all loops listen; stop() closes the listeners at once, lets exchanges go on until `grace`
-// has passed, then ends the threads. The Handler of a loop is made, used and destroyed by that loop's thread.
+// has passed, then ends the threads; the loops take posts until the Server is destroyed. The Handler of a loop is made, used and destroyed by that loop's thread.
 #pragma once
 
 #include <atomic>
@@ -71,6 +71,7 @@ class Server {
     Endpoint endpoint_;
     ServerCounters counters_;
     std::vector<std::unique_ptr<Lane>> lanes_;
+    bool stopped_ = false;
 };
 
 }  // namespace tandem::relay

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/answers.h"
+
+#include <algorithm>
+
+#include "codec/json_writer.h"
+
+namespace tandem::gateway {
+namespace {
+
+void text_or_null(codec::JsonWriter& writer, std::string_view name, std::string_view text) {
+    writer.key(name);
+    if (text.empty()) writer.null();
+    else writer.text(text);
+}
+
+}  // namespace
+
+std::string render_error(const ApiError& error) {
+    std::string body;
+    codec::JsonWriter writer(body);
+    writer.begin_object();
+    writer.key("error");
+    writer.begin_object();
+    writer.key("message");
+    writer.text(error.message);
+    writer.key("type");
+    writer.text(error.type);
+    text_or_null(writer, "param", error.param);
+    text_or_null(writer, "code", error.code);
+    writer.end_object();
+    writer.end_object();
+    return body;
+}
+
+ApiError refusal_error(int status, std::string_view what) {
+    ApiError error{.status = status, .type = "invalid_request_error", .message = std::string(what)};
+    switch (status) {
+        case 408: error.code = "timeout"; break;
+        case 413: error.code = "request_too_large"; break;
+        case 415: error.code = "unsupported_media_type"; break;
+        case 503:
+            error.type = "server_error";
+            error.code = "overloaded";
+            break;
+        default: error.code = "bad_request"; break;
+    }
+    return error;
+}
+
+void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error) {
+    std::string headers;
+    headers.append("X-Request-Id: ").append(request_id).append("\r\n");
+    if (error.retry_after.ms > 0) {
+        const auto whole_seconds = std::max<std::int64_t>(1, (error.retry_after.ms + 999) / 1000);
+        headers.append("Retry-After: ").append(std::to_string(whole_seconds)).append("\r\n");
+    }
+    if (error.status == 401) headers.append("WWW-Authenticate: Bearer\r\n");
+    exchange.respond({.status = error.status, .headers = headers}, render_error(error));
+}
+
+void answer_json(relay::Exchange& exchange, std::string_view request_id, std::string_view body) {
+    std::string headers;
+    headers.append("X-Request-Id: ").append(request_id).append("\r\n");
+    exchange.respond({.status = 200, .headers = headers}, body);
+}
+
+ApiError invalid_api_key(std::string message) {
+    return {.status = 401, .type = "authentication_error", .code = "invalid_api_key", .message = std::move(message)};
+}
+
+ApiError not_found(std::string message) {
+    return {.status = 404, .type = "invalid_request_error", .code = "not_found", .message = std::move(message)};
+}
+
+ApiError model_not_found(std::string_view model) {
+    return {.status = 404, .type = "invalid_request_error", .code = "model_not_found",
+            .message = "The model `" + std::string(model) + "` does not exist or this key may not call it.",
+            .param = "model"};
+}
+
+ApiError unavailable(std::string message, Duration retry_after) {
+    return {.status = 503, .type = "server_error", .code = "overloaded", .message = std::move(message),
+            .retry_after = retry_after};
+}
+
+}  // namespace tandem::gateway

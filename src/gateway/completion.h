@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion: one call of a model from its first body byte to its usage row. Lives on one loop, owned by its client
+// connection.
+//
+//   body ─▶ scan ─▶ admit (lease) ─▶ place (replica, perhaps after being held) ─▶ attempt ─▶ relay ─▶ settle
+//              400/404      429/503          429/503/404            ▲    │ failed before content
+//                                                                   └────┘ on another replica
+// What may be done when is traffic/relay_state.h's. settle() happens exactly once for each admitted request, and
+// leaves: a usage row, the lease's place, the replica's place, metrics.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/answers.h"
+#include "gateway/lane.h"
+#include "gateway/parked.h"
+#include "gateway/stream_meter.h"
+#include "net/relay/exchange.h"
+#include "net/relay/upstream.h"
+#include "traffic/answer_scan.h"
+#include "traffic/relay_state.h"
+#include "traffic/request_scan.h"
+
+namespace tandem::gateway {
+
+struct CompletionStart {
+    std::string_view path{};                     // static text: where the engine is called
+    std::string request_id{};
+    std::shared_ptr<const RouteTable> routes{};  // keeps `key` alive
+    const model::FeedKey* key = nullptr;
+};
+
+class Completion final : public relay::RequestSink, public relay::ResponseSink, public ParkTarget, public StreamOutput {
+  public:
+    Completion(Lane& lane, relay::Exchange& exchange, CompletionStart start);
+    ~Completion() override;
+
+    void on_body(std::string_view piece) override;
+    void on_body_end() override;
+    void on_drained() override { call_.resume(); }
+    void on_client_gone() override;
+
+    void on_response(const relay::ResponseHead& head) override;
+    void on_response_body(std::string_view piece) override;
+    void on_response_end() override;
+    void on_upstream_failed(relay::UpstreamFailure failure) override;
+
+    void on_told(const Told& told) override;
+    void on_output(std::string_view bytes) override;
+
+  private:
+    enum class Kind : std::uint8_t { none, whole, stream, error };  // of the upstream's answer
+
+    std::optional<ApiError> check_request();
+    void admit();
+    void place();
+    void attempt(std::shared_ptr<const ReplicaRoute> replica);
+    std::shared_ptr<Parked> make_parked();
+    void leave_queues();
+    void release_replica();
+    void try_again_or(ApiError error);
+    void judge_error_body();
+    void commit();
+    void commit_stream();
+    void end_stream();
+    void break_stream(const ApiError& error);
+    void refuse(ApiError error);
+    void complete();
+    void settle(int status, bool aborted);
+    model::RequestUsage make_row(int status, bool aborted);
+    void on_timer();
+    void arm(Duration after) { lane_.loop.timers().arm(timer_, lane_.loop.now_ms() + after.ms); }
+    std::string common_headers() const;
+
+    Lane& lane_;
+    relay::Exchange& exchange_;
+    CompletionStart start_;
+    traffic::RequestScan scan_;
+    traffic::RelayState state_;
+    std::string body_;
+    std::shared_ptr<const ServiceRoute> service_;
+    std::shared_ptr<const ReplicaRoute> replica_;
+    std::vector<Uid> tried_;
+    std::shared_ptr<Parked> parked_;
+    relay::UpstreamCall call_;
+    std::string head_;
+    relay::Timer timer_;
+    bool admitted_ = false;
+    bool settled_ = false;
+    bool asked_lease_ = false;
+    Kind kind_ = Kind::none;
+    int upstream_status_ = 0;
+    std::int64_t upstream_length_ = -1;
+    std::string collected_;            // preamble of a stream, or the text of an upstream's error
+    std::optional<traffic::AnswerScan> answer_;
+    std::optional<StreamMeter> meter_;
+    ApiError last_failure_;
+    std::int64_t begun_us_ = 0;
+    std::int64_t first_us_ = 0;
+};
+
+}  // namespace tandem::gateway

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/front.h"
+
+#include <algorithm>
+
+#include "codec/json_writer.h"
+#include "gateway/completion.h"
+#include "gateway/key_check.h"
+#include "net/http/message.h"
+
+namespace tandem::gateway {
+namespace {
+
+constexpr std::string_view chat_path = "/v1/chat/completions";
+constexpr std::string_view text_path = "/v1/completions";
+constexpr std::string_view models_path = "/v1/models";
+constexpr std::int64_t other_body_max = 64 * 1024;
+
+bool is_request_id(std::string_view text) {
+    return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+               c == '.';
+    });
+}
+
+void write_model(codec::JsonWriter& writer, const ServiceRoute& service) {
+    writer.begin_object();
+    writer.key("id");
+    writer.text(service.facts.public_name);
+    writer.key("object");
+    writer.text("model");
+    writer.key("created");
+    writer.number(service.facts.created.ms / 1000);
+    writer.key("owned_by");
+    writer.text(service.facts.project);
+    writer.end_object();
+}
+
+// What stands in the way of reading the body, by its headers.
+std::optional<ApiError> check_body_headers(const relay::RequestHead& head) {
+    if (head.find("content-encoding"))
+        return refusal_error(415, "Send the body as it is: encodings (Content-Encoding) are not accepted.");
+    const auto* type = head.find("content-type");
+    if (type && !relay::equals_ignoring_case(type->substr(0, 16), "application/json"))
+        return refusal_error(415, "The body must be application/json.");
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t Front::body_bytes_max(const relay::RequestHead& head) const {
+    const bool completion = head.path == chat_path || head.path == text_path;
+    return completion ? lane_.commons.options.body_bytes_max : other_body_max;
+}
+
+std::string Front::render_refusal(int status, std::string_view what) const {
+    return render_error(refusal_error(status, what));
+}
+
+std::string Front::make_request_id() { return "req-" + lane_.random.draw_uid().text(); }
+
+std::string Front::refusal_headers() { return "X-Request-Id: " + make_request_id() + "\r\n"; }
+
+std::string Front::request_id_of(const relay::RequestHead& head) {
+    if (const auto* given = head.find("x-request-id"); given && is_request_id(*given)) return std::string(*given);
+    return make_request_id();
+}
+
+std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& head, relay::Exchange& exchange) {
+    auto request_id = request_id_of(head);
+    const bool get = head.method == "GET" || head.method == "HEAD";
+    for (const auto path : {chat_path, text_path}) {
+        if (head.path != path) continue;
+        if (head.method == "POST") return start_completion(head, exchange, path, std::move(request_id));
+        refuse(exchange, request_id, {.status = 405, .type = "invalid_request_error", .code = "method_not_allowed",
+                                      .message = "Use POST " + std::string(path) + "."});
+        return nullptr;
+    }
+    if (get && head.path == "/healthz") answer_health(exchange, request_id);
+    else if (get && head.path == "/metrics") answer_metrics(head, exchange, request_id);
+    else if (get && (head.path == models_path || head.path.starts_with("/v1/models/")))
+        answer_models(head, exchange, request_id);
+    else refuse(exchange, request_id, not_found("There is nothing at " + std::string(head.method) + " " +
+                                                std::string(head.path) + "."));
+    return nullptr;
+}
+
+void Front::refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error) {
+    lane_.meters.count_refused(error.status);
+    answer_error(exchange, request_id, error);
+}
+
+std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::RequestHead& head) {
+    const auto& routes = lane_.routes();
+    const auto now = lane_.commons.clock.now();
+    if (!routes) return std::unexpected(unavailable("The gateway has not heard from its server yet.", seconds(1)));
+    if (now - lane_.commons.board.last_heard() > lane_.commons.options.staleness_max)
+        return std::unexpected(unavailable("Keys can't be verified: the server was not heard for too long.", seconds(10)));
+    const auto* header = head.find("authorization");
+    return check_key(*routes, header ? *header : std::string_view{}, now);
+}
+
+std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::RequestHead& head, relay::Exchange& exchange,
+                                                            std::string_view path, std::string request_id) {
+    const auto key = caller_of(head);
+    if (!key) {
+        refuse(exchange, request_id, key.error());
+        return nullptr;
+    }
+    if (const auto wrong = check_body_headers(head)) {
+        refuse(exchange, request_id, *wrong);
+        return nullptr;
+    }
+    return std::make_unique<Completion>(
+        lane_, exchange,
+        CompletionStart{.path = path, .request_id = std::move(request_id), .routes = lane_.routes(), .key = *key});
+}
+
+void Front::answer_models(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id) {
+    const auto key = caller_of(head);
+    if (!key) return refuse(exchange, request_id, key.error());
+    const auto& routes = *lane_.routes();
+    std::string body;
+    codec::JsonWriter writer(body);
+    if (head.path == models_path) {
+        writer.begin_object();
+        writer.key("object");
+        writer.text("list");
+        writer.key("data");
+        writer.begin_array();
+        for (const auto& service : routes.services_for(**key)) write_model(writer, *service);
+        writer.end_array();
+        writer.end_object();
+    } else {
+        const auto name = http::decode_component(head.path.substr(models_path.size() + 1), false);
+        const auto service = name ? routes.find_service(**key, *name) : nullptr;
+        if (!service) return refuse(exchange, request_id, model_not_found(name ? *name : "?"));
+        write_model(writer, *service);
+    }
+    answer_json(exchange, request_id, body);
+}
+
+void Front::answer_health(relay::Exchange& exchange, const std::string& request_id) {
+    const bool routes = lane_.routes() != nullptr;
+    answer_json(exchange, request_id, routes ? R"({"status":"ok"})" : R"({"status":"ok","routes":"none yet"})");
+}
+
+// Names of services are no public matter: without a key only this host may look.
+void Front::answer_metrics(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id) {
+    if (!exchange.peer().loopback()) {
+        if (const auto key = caller_of(head); !key) return refuse(exchange, request_id, key.error());
+    }
+    auto& metrics = lane_.commons.metrics;
+    std::int64_t held = 0;
+    std::int64_t in_flight = 0;
+    for (const auto& load : lane_.commons.dispatcher.loads()) {
+        held += load.waiting;
+        in_flight += load.in_flight;
+    }
+    metrics.gauge("tandem_gateway_held_requests", "Requests that wait for a replica.").set(static_cast<double>(held));
+    metrics.gauge("tandem_gateway_requests_in_flight", "Requests at a replica.").set(static_cast<double>(in_flight));
+    auto& journal = lane_.commons.journal;
+    metrics.gauge("tandem_gateway_usage_rows_unshipped", "Usage rows that the server has not booked yet.")
+        .set(static_cast<double>(journal.synced() - journal.acknowledged()));
+    exchange.respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                      .headers = "X-Request-Id: " + request_id + "\r\n"},
+                     metrics.render_prometheus_text());
+}
+
+}  // namespace tandem::gateway

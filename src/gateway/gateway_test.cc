@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests through a whole gateway: answers, streams, errors, keys, routes.
+#include "gateway/test_world.h"
+
+namespace tandem::gateway {
+namespace {
+
+const std::string answer = R"({"id":"c1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},)"
+                           R"("finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,)"
+                           R"("prompt_tokens_details":{"cached_tokens":3}},"timings":{"x":1.50}})";
+
+std::string piece(const std::string& text) {
+    return "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + text + "\"}}]}\n\n";
+}
+const std::string role = "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\n\n";
+const std::string usage_event = "data: {\"id\":\"c1\",\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n";
+const std::string done = "data: [DONE]\n\n";
+
+void stream_of(http::Responder& responder, const std::string& text) {
+    auto stream = responder.start_stream(200, {{"Content-Type", "text/event-stream"}});
+    stream.write(text);
+    stream.close();
+}
+void answers(http::Request, http::Responder responder) { responder.respond(200, answer); }
+
+bool has(const http::Response& response, std::string_view text) { return response.body.find(text) != std::string::npos; }
+
+TEST_F(GatewayTest, whole_answer_passes_byte_for_byte_and_is_metered) {
+    ScriptedEngine engine(answers);
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    auto what = call(R"({"model":"tiny","messages":[]})");
+    what.headers.add("X-Request-Id", "mine-1");
+    const auto response = send(what);
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.body, answer);
+    EXPECT_EQ(response.headers.get_or("x-request-id"), "mine-1");
+    const auto seen = engine.request(0);
+    EXPECT_EQ(seen.path, "/v1/chat/completions");
+    EXPECT_EQ(seen.body, what.body);
+    EXPECT_EQ(seen.headers.get_or("authorization"), "Bearer replica-secret");
+    const auto row = rows(1).at(0);
+    EXPECT_EQ(row.request_id, "mine-1");
+    EXPECT_EQ(row.key_id, key_.key_id);
+    EXPECT_EQ(row.service, "tiny");
+    EXPECT_EQ(row.model_version, "m.v1");
+    EXPECT_EQ(row.replica, "tiny-100");
+    EXPECT_EQ(row.prompt_tokens, 5);
+    EXPECT_EQ(row.cached_tokens, 3);
+    EXPECT_EQ(row.completion_tokens, 2);
+    EXPECT_EQ(row.status, 200);
+    EXPECT_FALSE(row.estimated || row.aborted || row.streamed);
+}
+
+TEST_F(GatewayTest, stream_is_asked_for_usage_and_the_caller_does_not_see_it) {
+    ScriptedEngine engine([](http::Request, http::Responder responder) {
+        stream_of(responder, role + piece("a") + piece("b") + usage_event + done);
+    });
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    const auto response = send(call(R"({"model":"tiny","stream":true})"));
+    EXPECT_EQ(response.headers.get_or("content-type"), "text/event-stream");
+    EXPECT_EQ(response.body, role + piece("a") + piece("b") + done);
+    EXPECT_EQ(engine.request(0).body, R"({"stream_options":{"include_usage":true},"model":"tiny","stream":true})");
+    const auto wanted = send(call(R"({"model":"tiny","stream":true,"stream_options":{"include_usage":true}})"));
+    EXPECT_EQ(wanted.body, role + piece("a") + piece("b") + usage_event + done);
+    const auto all = rows(2);
+    EXPECT_EQ(all.at(0).completion_tokens, 2);
+    EXPECT_EQ(all.at(0).prompt_tokens, 5);
+    EXPECT_TRUE(all.at(0).streamed);
+    EXPECT_FALSE(all.at(0).estimated);
+}
+
+TEST_F(GatewayTest, refusals_have_the_shape_that_clients_expect) {
+    ScriptedEngine engine(answers);
+    auto other = service("hidden", {engine.endpoint()}, 4, "secret-project");
+    publish({service("tiny", {engine.endpoint()}), other});
+    start();
+    const auto body = R"({"model":"tiny"})";
+    const auto expect = [&](http::Call what, int status, std::string_view code) {
+        const auto response = send(what);
+        EXPECT_EQ(response.status, status) << response.body;
+        EXPECT_TRUE(has(response, "\"code\":\"" + std::string(code) + "\"")) << response.body;
+        EXPECT_TRUE(has(response, "{\"error\":{\"message\":\"") && has(response, "\"type\":\"") && has(response, "\"param\":"));
+        EXPECT_NE(response.headers.get_or("x-request-id"), "");
+        return response;
+    };
+    auto keyless = call(body);
+    keyless.headers = {};
+    expect(keyless, 401, "invalid_api_key");
+    auto stranger = call(body);
+    stranger.headers.set("Authorization", "Bearer " + std::string(crypto::make_api_key().text.reveal()));
+    expect(stranger, 401, "invalid_api_key");
+    stranger.headers.set("Authorization", "Bearer sk-other");
+    EXPECT_FALSE(has(expect(stranger, 401, "invalid_api_key"), "sk-other"));
+    expect(call(R"({"model":"nothing"})"), 404, "model_not_found");
+    expect(call(R"({"model":"hidden"})"), 404, "model_not_found");
+    EXPECT_TRUE(has(expect(call(R"({"model":5})"), 400, "invalid_value"), "\"param\":\"model\""));
+    EXPECT_TRUE(has(expect(call(R"({"model":"tiny","n":9})"), 400, "invalid_value"), "\"param\":\"n\""));
+    expect(call(R"({"model":"tiny")"), 400, "invalid_value");
+    expect(call(body, "/v1/images"), 404, "not_found");
+    auto wrong_method = call(body);
+    wrong_method.method = "PUT";
+    expect(wrong_method, 405, "method_not_allowed");
+    auto packed = call(body);
+    packed.headers.add("Content-Encoding", "gzip");
+    expect(packed, 415, "unsupported_media_type");
+    expect(call(std::string(5 << 20, ' ')), 413, "request_too_large");
+    EXPECT_EQ(engine.calls(), 0u);
+}
+
+TEST_F(GatewayTest, models_are_those_that_the_key_may_call) {
+    publish({service("tiny", {}), service("hidden", {}, 4, "secret-project"), service("chat", {})});
+    start();
+    EXPECT_EQ(get("/v1/models").body,
+              R"({"object":"list","data":[{"id":"chat","object":"model","created":1700000000,"owned_by":"default"},)"
+              R"({"id":"tiny","object":"model","created":1700000000,"owned_by":"default"}]})");
+    EXPECT_EQ(get("/v1/models/tiny").status, 200);
+    EXPECT_EQ(get("/v1/models/hidden").status, 404);
+    EXPECT_EQ(get("/healthz").status, 200);
+}
+
+TEST_F(GatewayTest, revoked_key_is_refused_as_soon_as_the_feed_says_so) {
+    publish({service("tiny", {})});
+    start();
+    EXPECT_EQ(get("/v1/models").status, 200);
+    played_.publish({.generation = 1, .full = false, .keys_gone = {key_.key_id}});
+    EXPECT_TRUE(eventually([&] { return get("/v1/models").status == 401; }));
+}
+
+TEST_F(GatewayTest, callers_mistakes_pass_and_engine_failures_are_tried_elsewhere) {
+    ScriptedEngine picky([](http::Request, http::Responder responder) {
+        responder.respond(400, R"({"error":{"code":400,"message":"too long","type":"exceed_context_size_error"}})");
+    });
+    ScriptedEngine broken([](http::Request, http::Responder responder) { responder.respond(500, "oops"); });
+    ScriptedEngine good(answers);
+    publish({service("picky", {picky.endpoint()}), service("mixed2", {broken.endpoint(), good.endpoint()}),
+             service("broken3", {broken.endpoint()})});
+    start();
+    const auto refused = send(call(R"({"model":"picky"})"));
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_TRUE(has(refused, "too long") && has(refused, "context_length_exceeded"));
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(send(call(R"({"model":"mixed2"})")).body, answer);
+    EXPECT_EQ(good.calls(), 4u);
+    EXPECT_GT(broken.calls(), 0u);
+    EXPECT_EQ(send(call(R"({"model":"broken3"})")).status, 502);
+}
+
+TEST_F(GatewayTest, replica_that_can_not_be_reached_is_replaced_unseen) {
+    ScriptedEngine good(answers);
+    publish({service("tiny", {"127.0.0.1:1", good.endpoint()})});
+    start();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(send(call(R"({"model":"tiny"})")).status, 200);
+}
+
+TEST_F(GatewayTest, stream_that_breaks_before_content_is_tried_elsewhere_and_after_it_ends_with_an_error) {
+    ScriptedEngine early([](http::Request, http::Responder responder) { stream_of(responder, role); });
+    ScriptedEngine late([](http::Request, http::Responder responder) { stream_of(responder, role + piece("a")); });
+    ScriptedEngine good([](http::Request, http::Responder responder) { stream_of(responder, role + piece("b") + done); });
+    publish({service("early", {early.endpoint(), good.endpoint()}), service("late", {late.endpoint()})});
+    start();
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(send(call(R"({"model":"early","stream":true})")).body, role + piece("b") + done);
+    const auto broken = send(call(R"({"model":"late","stream":true})"));
+    EXPECT_EQ(broken.status, 200);
+    EXPECT_TRUE(broken.body.starts_with(role + piece("a") + "data: {\"error\":{")) << broken.body;
+    EXPECT_FALSE(has(broken, "[DONE]"));
+    const auto row = rows(4).back();
+    EXPECT_TRUE(row.aborted);
+    EXPECT_TRUE(row.estimated);
+    EXPECT_EQ(row.completion_tokens, 1);
+}
+
+TEST_F(GatewayTest, client_that_goes_ends_the_engines_work_and_pays_for_what_it_got) {
+    std::atomic<bool> closed{false};
+    http::Stream kept;
+    ScriptedEngine engine([&](http::Request, http::Responder responder) {
+        kept = responder.start_stream(200, {{"Content-Type", "text/event-stream"}});
+        kept.on_closed([&] { closed = true; });
+        kept.write(role + piece("a") + piece("b") + piece("c"));
+    });
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    std::string got;
+    const auto ended = client().stream(call(R"({"model":"tiny","stream":true})"),
+                                       {.on_head = {}, .on_chunk = [&](std::string_view text) {
+                                            got.append(text);
+                                            return got.find("\"c\"") == std::string::npos;
+                                        }});
+    EXPECT_TRUE(ended);
+    EXPECT_TRUE(eventually([&] { return closed.load(); })) << "the engine was told";
+    const auto row = rows(1).at(0);
+    EXPECT_TRUE(row.aborted && row.estimated);
+    EXPECT_EQ(row.completion_tokens, 3);
+    kept = {};
+}
+
+TEST_F(GatewayTest, slow_pieces_are_not_held_back) {
+    std::mutex mutex;
+    std::optional<http::Stream> open;
+    ScriptedEngine engine([&](http::Request, http::Responder responder) {
+        const std::lock_guard lock(mutex);
+        open = responder.start_stream(200, {{"Content-Type", "text/event-stream"}});
+        open->write(role + piece("a"));
+    });
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    int pieces = 0;
+    const auto ended = client().stream(call(R"({"model":"tiny","stream":true})"),
+                                       {.on_head = {}, .on_chunk = [&](std::string_view) {
+                                            const std::lock_guard lock(mutex);
+                                            ++pieces;
+                                            if (pieces == 1) open->write(piece("b"));
+                                            if (pieces == 2) {
+                                                open->write(done);
+                                                open->close();
+                                            }
+                                            return true;
+                                        }});
+    EXPECT_TRUE(ended);
+    EXPECT_GE(pieces, 3);
+    open.reset();
+}
+
+TEST_F(GatewayTest, metrics_tell_requests_tokens_and_waits) {
+    ScriptedEngine engine(answers);
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    send(call(R"({"model":"tiny"})"));
+    const auto text = get("/metrics").body;
+    EXPECT_NE(text.find("tandem_gateway_requests_total{service=\"tiny\",status=\"200\"} 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("tandem_gateway_tokens_total{kind=\"completion\",service=\"tiny\"} 2"), std::string::npos);
+    EXPECT_NE(text.find("tandem_gateway_held_requests 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tandem::gateway

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// StreamMeter: reads a stream of completion events as it passes: where content begins, how many pieces were
+// delivered, what usage the engine tells, whether it ended properly. Bytes go out as they came, in as few runs as
+// possible; only where usage was asked for on the caller's behalf (`strip`), the extra usage event and null
+// usage members are taken out again. Thread rule: one owner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "traffic/answer_scan.h"
+#include "traffic/sse_scanner.h"
+
+namespace tandem::gateway {
+
+class StreamOutput {
+  public:
+    virtual void on_output(std::string_view bytes) = 0;  // whole frames; the view dies with the call
+
+  protected:
+    ~StreamOutput() = default;
+};
+
+class StreamMeter final : private traffic::SseVisitor {
+  public:
+    StreamMeter(bool strip, StreamOutput& output) : strip_(strip), output_(output) {}
+
+    bool feed(std::string_view piece);  // false: a frame beyond all bounds
+    void finish();
+
+    bool content_seen() const { return content_frames_ > 0; }
+    std::int64_t content_frames() const { return content_frames_; }
+    bool done() const { return done_; }       // [DONE] has passed
+    bool error_seen() const { return error_; }
+    const std::optional<traffic::TokenUsage>& usage() const { return usage_; }
+
+  private:
+    void on_frame(const traffic::SseFrame& frame) override;
+    void look_into(const traffic::SseFrame& frame);
+    void pass(std::string_view bytes);
+    void flush();
+
+    bool strip_;
+    StreamOutput& output_;
+    traffic::SseScanner scanner_;
+    std::string_view run_;                    // neighbours that go out together
+    bool done_ = false;
+    bool error_ = false;
+    std::int64_t content_frames_ = 0;
+    std::optional<traffic::TokenUsage> usage_;
+};
+
+}  // namespace tandem::gateway

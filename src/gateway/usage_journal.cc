@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/usage_journal.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "codec/record.h"
+#include "crypto/crc32.h"
+#include "gateway/files.h"
+
+namespace tandem::gateway {
+namespace {
+
+constexpr std::int64_t segment_bytes = 8 * 1024 * 1024;
+constexpr auto gather_for = std::chrono::milliseconds(5);
+constexpr auto retry_after = std::chrono::milliseconds(500);
+constexpr std::size_t pending_max = 100'000;
+constexpr std::uint32_t record_max = 64 * 1024;
+
+std::uint32_t read_u32(const char* at) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(at);
+    return static_cast<std::uint32_t>(bytes[0]) | static_cast<std::uint32_t>(bytes[1]) << 8 |
+           static_cast<std::uint32_t>(bytes[2]) << 16 | static_cast<std::uint32_t>(bytes[3]) << 24;
+}
+
+void append_u32(std::string& out, std::uint32_t value) {
+    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>((value >> shift) & 0xff));
+}
+
+// The record at the start of `text`, without its head; absent when torn or damaged.
+std::optional<std::string_view> take_record(std::string_view text) {
+    if (text.size() < 8) return std::nullopt;
+    const auto size = read_u32(text.data());
+    if (size == 0 || size > record_max || text.size() - 8 < size) return std::nullopt;
+    const auto body = text.substr(8, size);
+    if (crypto::crc32(body) != read_u32(text.data() + 4)) return std::nullopt;
+    return body;
+}
+
+Result<std::int64_t> read_number(const std::string& path) {
+    TANDEM_LET(text, read_file(path));
+    return parse_integer(text);
+}
+
+std::unexpected<Error> os_error(std::string_view doing, const std::string& path) {
+    return fail(errno == ENOSPC ? ErrorCode::storage_full : ErrorCode::unavailable,
+                fmt::format("{} {}: {}", doing, path, std::strerror(errno)));
+}
+
+}  // namespace
+
+UsageJournal::UsageJournal(std::string folder, std::int64_t bytes_max)
+    : folder_(std::move(folder)), bytes_max_(bytes_max) {}
+
+Result<std::unique_ptr<UsageJournal>> UsageJournal::open(const std::string& folder, std::int64_t bytes_max) {
+    TANDEM_TRY(make_private_folder(folder));
+    auto journal = std::unique_ptr<UsageJournal>(new UsageJournal(folder, bytes_max));
+    if (auto loaded = journal->load(); !loaded) return in_context("opening the usage journal", loaded.error());
+    journal->writer_ = std::thread([raw = journal.get()] { raw->run(); });
+    return journal;
+}
+
+UsageJournal::~UsageJournal() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    pending_.notify_all();
+    written_.notify_all();
+    if (writer_.joinable()) writer_.join();
+}
+
+Status UsageJournal::load() {
+    const auto epoch = read_number(folder_ + "/epoch");
+    if (epoch) {
+        epoch_ = *epoch;
+    } else if (epoch.error().code == ErrorCode::not_found) {
+        epoch_ = std::chrono::duration_cast<std::chrono::milliseconds>(
+                     std::chrono::system_clock::now().time_since_epoch()).count();
+        TANDEM_TRY(replace_file(folder_ + "/epoch", std::to_string(epoch_)));
+    } else {
+        return pass_on(epoch.error());
+    }
+    if (const auto acknowledged = read_number(folder_ + "/acknowledged"))
+        acknowledged_ = acknowledged_on_disk_ = *acknowledged;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+        if (entry.path().extension() != ".rows") continue;
+        const auto first = parse_integer(entry.path().stem().string());
+        if (first) segments_.push_back({.first = *first, .bytes = 0, .path = entry.path().string()});
+    }
+    if (error) return fail(ErrorCode::unavailable, "listing " + folder_ + ": " + error.message());
+    std::ranges::sort(segments_, {}, &Segment::first);
+    next_sequence_ = acknowledged_ + 1;
+    for (auto& segment : segments_) TANDEM_TRY(load_segment(segment, &segment == &segments_.back()));
+    synced_ = next_sequence_ - 1;
+    return open_segment(next_sequence_);
+}
+
+Status UsageJournal::load_segment(Segment& segment, bool last) {
+    TANDEM_LET(text, read_file(segment.path));
+    std::string_view rest = text;
+    auto sequence = segment.first;
+    while (const auto record = take_record(rest)) {
+        rest.remove_prefix(8 + record->size());
+        ++sequence;
+    }
+    if (!rest.empty() && !last)
+        return fail(ErrorCode::internal, fmt::format("{} is damaged at byte {}", segment.path, text.size() - rest.size()));
+    segment.bytes = static_cast<std::int64_t>(text.size() - rest.size());
+    if (!rest.empty() && ::truncate(segment.path.c_str(), segment.bytes) != 0) return os_error("cutting", segment.path);
+    next_sequence_ = std::max(next_sequence_, sequence);
+    return {};
+}
+
+Status UsageJournal::open_segment(std::int64_t first) {
+    const auto path = fmt::format("{}/{:020}.rows", folder_, first);
+    relay::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (!file) return os_error("opening", path);
+    relay::Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder || ::fsync(folder.get()) != 0) return os_error("syncing", folder_);
+    file_ = std::move(file);
+    if (segments_.empty() || segments_.back().first != first)
+        segments_.push_back({.first = first, .bytes = 0, .path = path});
+    return {};
+}
+
+void UsageJournal::append(model::RequestUsage row) {
+    bool first = false;
+    {
+        const std::lock_guard lock(mutex_);
+        first = rows_.empty();
+        row.sequence = next_sequence_++;
+        rows_.push_back(std::move(row));
+    }
+    if (first) pending_.notify_one();
+}
+
+std::int64_t UsageJournal::kept_bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& segment : segments_) sum += segment.bytes;
+    return sum;
+}
+
+bool UsageJournal::healthy() const {
+    const std::lock_guard lock(mutex_);
+    return !failing_ && rows_.size() < pending_max && kept_bytes() < bytes_max_;
+}
+
+std::int64_t UsageJournal::synced() const {
+    const std::lock_guard lock(mutex_);
+    return synced_;
+}
+
+std::int64_t UsageJournal::acknowledged() const {
+    const std::lock_guard lock(mutex_);
+    return acknowledged_;
+}
+
+bool UsageJournal::wait_for_rows(std::int64_t after, int ms) {
+    std::unique_lock lock(mutex_);
+    written_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return synced_ > after || stopping_ || woken_; });
+    woken_ = false;
+    return synced_ > after;
+}
+
+void UsageJournal::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        woken_ = true;
+    }
+    written_.notify_all();
+}
+
+void UsageJournal::run() {
+    std::vector<model::RequestUsage> rows;
+    std::unique_lock lock(mutex_);
+    while (true) {
+        pending_.wait(lock, [&] { return !rows_.empty() || stopping_; });
+        if (rows_.empty()) return;
+        const bool last_chance = stopping_;
+        if (!last_chance) pending_.wait_for(lock, gather_for, [&] { return stopping_; });
+        rows = std::exchange(rows_, {});
+        lock.unlock();
+        const auto written = write_out(rows);
+        lock.lock();
+        failing_ = !written;
+        if (written) {
+            synced_ = rows.back().sequence;
+            written_.notify_all();
+            continue;
+        }
+        // Nothing of this batch counts: it goes back in front, and is tried again.
+        rows_.insert(rows_.begin(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+        if (last_chance) return;
+        pending_.wait_for(lock, retry_after, [&] { return stopping_; });
+    }
+}
+
+// On failure the file is cut back to what it was, so that a later try does not follow half a record.
+Status UsageJournal::write_out(const std::vector<model::RequestUsage>& rows) {
+    std::string text;
+    for (const auto& row : rows) {
+        const auto body = codec::encode(row);
+        append_u32(text, static_cast<std::uint32_t>(body.size()));
+        append_u32(text, crypto::crc32(body));
+        text.append(body);
+    }
+    Segment* segment = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        if (segments_.back().bytes >= segment_bytes) TANDEM_TRY(open_segment(rows.front().sequence));
+        segment = &segments_.back();  // stays: only this thread adds, and the last is never dropped
+    }
+    const auto before = segment->bytes;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const auto n = ::write(file_.get(), rest.data(), rest.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (!rest.empty() || ::fdatasync(file_.get()) != 0) {
+        auto error = os_error("writing", segment->path);
+        [[maybe_unused]] const int cut = ::ftruncate(file_.get(), before);
+        return error;
+    }
+    const std::lock_guard lock(mutex_);
+    segment->bytes += static_cast<std::int64_t>(text.size());
+    return {};
+}
+
+Result<JournalBatch> UsageJournal::read(std::int64_t from, std::size_t rows_max, std::size_t bytes_max) {
+    Segment segment;
+    std::int64_t until = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        until = synced_;
+        for (const auto& candidate : segments_)
+            if (candidate.first <= from) segment = candidate;
+    }
+    JournalBatch batch{.first_sequence = from, .last_sequence = from - 1};
+    if (from > until) return batch;
+    if (segment.path.empty()) return fail(ErrorCode::internal, fmt::format("row {} is not in the journal", from));
+    if (cursor_.sequence != from || cursor_.segment_first != segment.first)
+        cursor_ = {.sequence = segment.first, .segment_first = segment.first, .offset = 0};
+    relay::Fd file(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return os_error("opening", segment.path);
+    std::string text(static_cast<std::size_t>(std::min<std::int64_t>(segment.bytes - cursor_.offset,
+                                                                    static_cast<std::int64_t>(bytes_max) + record_max)), '\0');
+    const auto n = ::pread(file.get(), text.data(), text.size(), cursor_.offset);
+    if (n < 0) return os_error("reading", segment.path);
+    std::string_view rest(text.data(), static_cast<std::size_t>(n));
+    std::size_t bytes = 0;
+    while (cursor_.sequence <= until && batch.rows.size() < rows_max && bytes < bytes_max) {
+        const auto record = take_record(rest);
+        if (!record) break;  // the end of this segment, or of what was read
+        if (cursor_.sequence >= from) {
+            batch.rows.emplace_back(*record);
+            batch.last_sequence = cursor_.sequence;
+            bytes += record->size();
+        }
+        rest.remove_prefix(8 + record->size());
+        cursor_.offset += static_cast<std::int64_t>(8 + record->size());
+        ++cursor_.sequence;
+    }
+    return batch;
+}
+
+void UsageJournal::acknowledge(std::int64_t up_to) {
+    {
+        const std::lock_guard lock(mutex_);
+        acknowledged_ = std::max(acknowledged_, std::min(up_to, synced_));
+        if (acknowledged_ == acknowledged_on_disk_) return;
+        acknowledged_on_disk_ = acknowledged_;
+    }
+    // A crash before this is written ships rows again; the server knows them by epoch and sequence.
+    if (!replace_file(folder_ + "/acknowledged", std::to_string(acknowledged_on_disk_))) return;
+    drop_acknowledged();
+}
+
+void UsageJournal::drop_acknowledged() {
+    std::vector<std::string> paths;
+    {
+        const std::lock_guard lock(mutex_);
+        while (segments_.size() > 1 && segments_[1].first <= acknowledged_ + 1) {
+            paths.push_back(segments_.front().path);
+            segments_.pop_front();
+        }
+    }
+    for (const auto& path : paths) ::unlink(path.c_str());
+}
+
+}  // namespace tandem::gateway

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journal and shipping against a server that keeps the cursor rule of core, with lost answers and restarts.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <unistd.h>
+
+#include "codec/record.h"
+#include "gateway/files.h"
+#include "gateway/usage_shipper.h"
+
+namespace tandem::gateway {
+namespace {
+
+class Folder {
+  public:
+    Folder() {
+        char name[] = "/tmp/tandem-usage-XXXXXX";
+        path_ = ::mkdtemp(name);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+std::unique_ptr<UsageJournal> open_journal(const Folder& folder, std::int64_t bytes_max = 1 << 30) {
+    auto journal = UsageJournal::open(folder.path(), bytes_max);
+    EXPECT_TRUE(journal) << journal.error().message;
+    return std::move(*journal);
+}
+
+void append(UsageJournal& journal, const std::string& id) {
+    journal.append({.request_id = id, .key_id = "k", .prompt_tokens = 3, .status = 200});
+}
+
+// Books as core does: per gateway and epoch, only what is above the cursor.
+struct Booking {
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> cursors;
+    std::map<std::string, int> booked;  // times by request id
+    int lose_answers = 0;
+
+    Result<std::int64_t> take(const std::string& body) {
+        const auto shipped = codec::decode<model::UsageShipped>(body);
+        EXPECT_TRUE(shipped) << shipped.error().message;
+        auto& cursor = cursors[{shipped->gateway, shipped->epoch}];
+        for (const auto& row : shipped->rows) {
+            if (row.sequence <= cursor) continue;
+            cursor = row.sequence;
+            ++booked[row.request_id];
+        }
+        if (lose_answers > 0) {
+            --lose_answers;
+            return fail(ErrorCode::unavailable, "the connection broke");
+        }
+        return cursor;
+    }
+    UsageShipper::Post post() {
+        return [this](const std::string& body) { return take(body); };
+    }
+    bool each_once(int rows) const {
+        if (booked.size() != static_cast<std::size_t>(rows)) return false;
+        for (const auto& [id, times] : booked)
+            if (times != 1) return false;
+        return true;
+    }
+};
+
+TEST(UsageShipping, acknowledged_rows_are_not_shipped_again) {
+    Folder folder;
+    Booking server;
+    auto journal = open_journal(folder);
+    UsageShipper shipper(*journal, "gw", server.post());
+    for (int i = 0; i < 10; ++i) append(*journal, "a" + std::to_string(i));
+    ASSERT_TRUE(journal->wait_for_rows(9, 5000));
+    ASSERT_EQ(shipper.step(), true);
+    EXPECT_EQ(journal->acknowledged(), 10);
+    for (int i = 0; i < 10; ++i) append(*journal, "b" + std::to_string(i));
+    ASSERT_TRUE(journal->wait_for_rows(19, 5000));
+    server.lose_answers = 2;
+    EXPECT_FALSE(shipper.step());
+    EXPECT_FALSE(shipper.step());
+    while (shipper.step().value_or(false)) {
+    }
+    EXPECT_TRUE(server.each_once(20));
+    EXPECT_EQ(journal->acknowledged(), 20);
+}
+
+TEST(UsageShipping, restart_between_booking_and_acknowledgement_books_once) {
+    Folder folder;
+    Booking server;
+    for (int life = 0; life < 5; ++life) {
+        auto journal = open_journal(folder);
+        UsageShipper shipper(*journal, "gw", server.post());
+        for (int i = 0; i < 7; ++i) append(*journal, std::to_string(life) + "." + std::to_string(i));
+        ASSERT_TRUE(journal->wait_for_rows(life * 7 + 6, 5000));
+        server.lose_answers = 1;
+        EXPECT_FALSE(shipper.step());  // booked, but this life never hears of it
+    }
+    auto journal = open_journal(folder);
+    UsageShipper shipper(*journal, "gw", server.post());
+    while (shipper.step().value_or(false)) {
+    }
+    EXPECT_TRUE(server.each_once(35));
+}
+
+TEST(UsageJournal, rows_survive_and_a_torn_tail_is_cut) {
+    Folder folder;
+    std::string path;
+    {
+        auto journal = open_journal(folder);
+        append(*journal, "one");
+        append(*journal, "two");
+        ASSERT_TRUE(journal->wait_for_rows(1, 5000));
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        if (entry.path().extension() == ".rows" && entry.file_size() > 0) path = entry.path().string();
+    ASSERT_FALSE(path.empty());
+    const auto whole = read_file(path);
+    ASSERT_TRUE(whole);
+    ASSERT_TRUE(replace_file(path, *whole + std::string("\x40\x00\x00\x00half of a rec", 17)));
+    auto journal = open_journal(folder);
+    append(*journal, "three");
+    ASSERT_TRUE(journal->wait_for_rows(2, 5000));
+    std::vector<std::string> ids;
+    for (std::int64_t next = 1; next <= 3;) {
+        const auto batch = journal->read(next, 10, 1 << 20);
+        ASSERT_TRUE(batch) << batch.error().message;
+        ASSERT_FALSE(batch->rows.empty());
+        for (const auto& text : batch->rows) {
+            const auto row = codec::decode<model::RequestUsage>(text);
+            ASSERT_TRUE(row);
+            EXPECT_EQ(row->sequence, next++);
+            ids.push_back(row->request_id);
+        }
+    }
+    EXPECT_EQ(ids, (std::vector<std::string>{"one", "two", "three"}));
+}
+
+TEST(UsageJournal, full_journal_says_so) {
+    Folder folder;
+    auto journal = open_journal(folder, 200);
+    EXPECT_TRUE(journal->healthy());
+    for (int i = 0; i < 5; ++i) append(*journal, "row");
+    ASSERT_TRUE(journal->wait_for_rows(4, 5000));
+    EXPECT_FALSE(journal->healthy());
+}
+
+TEST(UsageJournal, damage_in_the_middle_is_not_passed_over) {
+    Folder folder;
+    {
+        auto journal = open_journal(folder);
+        append(*journal, "one");
+        ASSERT_TRUE(journal->wait_for_rows(0, 5000));
+    }
+    { auto second = open_journal(folder); }  // opens a second segment
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        if (entry.path().extension() != ".rows" || entry.file_size() == 0) continue;
+        auto text = read_file(entry.path().string());
+        (*text)[12] = static_cast<char>((*text)[12] ^ 1);
+        ASSERT_TRUE(replace_file(entry.path().string(), *text));
+    }
+    const auto journal = UsageJournal::open(folder.path(), 1 << 20);
+    ASSERT_FALSE(journal);
+    EXPECT_NE(journal.error().message.find("damaged"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tandem::gateway
