@@ -72,7 +72,7 @@ struct ListPage {
     std::int64_t version = 0;       // read in the same transaction
     std::vector<ObjectText> items{};
     std::string continue_token{};   // empty: the end
-    std::int64_t remaining = 0;     // after this page; with a selector: at least so many
+    std::int64_t remaining = 0;
 };
 struct ChangeText {
     std::int64_t version = 0;

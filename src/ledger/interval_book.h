@@ -58,7 +58,8 @@ class IntervalBook {
     IntervalBook(const IntervalBook&) = delete;
     IntervalBook& operator=(const IntervalBook&) = delete;
 
-    void restore(const model::UsageRecord& open);  // at start, before anything else
+    // At start, before anything else; `holder` is the replica's or waiting workload's row id, zero for idle time.
+    void restore(const model::UsageRecord& open, RowId holder);
 
     // A device exists from now on, idle, owned by `pool` (empty: by none).
     void add_device(const DeviceSlot& slot, const std::string& flavor, const std::string& pool, Instant now);

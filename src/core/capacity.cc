@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/capacity.h"
+
+namespace tandem::core {
+
+ledger::Attribution attribution_of(const model::Replica& replica) {
+    return {.pool = replica.spec.pool,
+            .queue = replica.spec.queue,
+            .project = replica.meta.project,
+            .name_space = replica.meta.name_space,
+            .owner_kind = std::string(model::name_of(replica.spec.owner_kind)),
+            .owner_name = replica.spec.owner_name,
+            .owner_uid = replica.spec.owner_uid,
+            .replica = replica.meta.name,
+            .epoch = replica.status.epoch};
+}
+
+sched::Entry entry_of(const model::Replica& replica, sched::EntryKind kind, const std::string& flavor) {
+    return {.id = replica.spec.owner_id,
+            .part = replica.spec.rank,
+            .kind = kind,
+            .workload = replica.spec.owner_id,
+            .node = replica.status.node,
+            .devices = replica.status.devices,
+            .flavor = flavor,
+            .cpu_milli = replica.spec.resources.cpu_milli,
+            .memory_bytes = replica.spec.resources.memory_bytes,
+            .queue = replica.spec.queue,
+            .pool = replica.spec.pool,
+            .project = replica.meta.project};
+}
+
+void claim(Turn& turn, const model::Replica& replica, const sched::Placement& placement, const std::string& flavor) {
+    const auto kind = placement.evictions.empty() ? sched::EntryKind::allocation : sched::EntryKind::claim;
+    turn.state.planner.put_entry(entry_of(replica, kind, flavor));
+}
+
+void charge(Turn& turn, const model::Replica& replica, model::LedgerState state) {
+    for (const model::DeviceShare& share : replica.status.devices)
+        turn.state.book.occupy({replica.status.node, share.index}, replica.meta.id, share.milli, state,
+                               attribution_of(replica), turn.now);
+}
+
+bool hold_if_free(Turn& turn, const model::Replica& replica) {
+    const sched::Entry* entry = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank);
+    TANDEM_ASSERT(entry, "a claimed replica must have an entry");
+    if (entry->kind == sched::EntryKind::claim &&
+        !turn.state.planner.claim_is_free(replica.spec.owner_id, replica.spec.rank))
+        return false;
+    charge(turn, replica, model::LedgerState::held);
+    return true;
+}
+
+void allocate(Turn& turn, const model::Replica& replica) {
+    const sched::Entry* entry = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank);
+    TANDEM_ASSERT(entry, "a claimed replica must have an entry");
+    const std::string flavor = entry->flavor;
+    turn.state.planner.put_entry(entry_of(replica, sched::EntryKind::allocation, flavor));
+    charge(turn, replica, model::LedgerState::held);
+}
+
+void release(Turn& turn, const model::Replica& replica, const Release& how) {
+    const bool occupied = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank) != nullptr;
+    if (!occupied) return;
+    turn.state.planner.remove_entry(replica.spec.owner_id, replica.spec.rank);
+    ledger::IntervalBook::Closing closing{.safe_at = how.safe_at, .lost = how.lost};
+    if (replica.status.exit) {
+        closing.ended_at = replica.status.exit->at;
+        closing.server_absent = replica.status.exit->server_absent;
+    }
+    for (const model::DeviceShare& share : replica.status.devices)
+        turn.state.book.release({replica.status.node, share.index}, replica.meta.id, closing, turn.now);
+    for (RowId waiting : turn.state.live.claimed) {
+        const bool is_job = turn.table<model::Job>().find(waiting) != nullptr;
+        touch(turn, is_job ? model::Kind::job : model::Kind::service, waiting);
+    }
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/commands.h"
+#include "core/step.h"
+
+namespace tandem::core {
+namespace {
+
+// Rows that differ from how the batch found them get the next version each, in order of kind and id.
+template <class T>
+void number_changes(State& state, Table<T>& table, std::vector<model::Change>& changes) {
+    struct Touched {
+        RowId id;
+        bool was;
+        bool is;
+        T before;
+    };
+    std::vector<Touched> touched;
+    table.each_touched([&](RowId id, const T* before, const T* now) {
+        if (!before && !now) return;
+        if (before && now && *before == *now) return;
+        touched.push_back({id, before != nullptr, now != nullptr, before ? *before : T{}});
+    });
+    for (Touched& one : touched) {
+        const std::int64_t version = ++state.meta.version;
+        model::Change change{.version = version, .type = model::ChangeType::modified, .object = {}, .old_labels = one.before.meta.labels};
+        if (!one.is) {
+            change.type = model::ChangeType::deleted;
+            one.before.meta.version = version;
+            change.object = std::move(one.before);
+        } else {
+            T& row = table.edit(one.id);
+            row.meta.version = version;
+            if (!one.was) change.type = model::ChangeType::added;
+            change.object = row;
+        }
+        changes.push_back(std::move(change));
+    }
+}
+
+void fill_versions(State& state) {
+    for (model::Answer& answer : state.effects.answers)
+        for (model::Outcome& outcome : answer.outcomes)
+            if (const model::Meta* meta = find_meta(state, outcome.key); meta && meta->uid == outcome.uid)
+                outcome.version = meta->version;
+}
+
+void chain_audit(State& state, AuditHasher& hasher) {
+    for (model::AuditRecord& row : state.effects.audit) {
+        row.hash = hasher.hash(state.meta.audit_head, row);
+        state.meta.audit_head = row.hash;
+    }
+}
+
+template <class Map, class Row>
+void gather_put(const Map& map, std::vector<Row>& rows) {
+    map.each_touched([&](const auto&, const auto*, const auto* now) {
+        if (now) rows.push_back(*now);
+    });
+}
+
+}  // namespace
+
+model::BatchRecord close_batch(Turn& turn, const model::Tick& tick, std::vector<model::Input> inputs,
+                               AuditHasher& hasher) {
+    State& state = turn.state;
+    model::BatchRecord record;
+    state.each_table([&](auto& table) { number_changes(state, table, record.changes); });
+    fill_versions(state);
+    chain_audit(state, hasher);
+    state.intents.each_touched([&](RowId id, const model::Intent* before, const model::Intent* now) {
+        if (!before && now) record.intents_opened.push_back(*now);
+        if (before && !now) record.intents_closed.push_back(id);
+    });
+    gather_put(state.cursors, record.cursors);
+    gather_put(state.idempotency, record.idempotency);
+    ledger::BookChanges book = state.book.drain();
+    record.usage = std::move(book.closed);
+    record.open_intervals_put = std::move(book.open_put);
+    record.open_intervals_gone = std::move(book.open_gone);
+    record.events = state.effects.events;
+    record.audit = state.effects.audit;
+    record.requests = state.effects.requests;
+    state.meta.batch += 1;
+    state.meta.time = std::max(state.meta.time, turn.now);
+    state.meta.restored = false;
+    record.meta = state.meta;
+    record.tick = tick;
+    record.inputs = std::move(inputs);
+    return record;
+}
+
+}  // namespace tandem::core

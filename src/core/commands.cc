@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/commands.h"
+
+#include <fmt/format.h>
+
+#include "core/access.h"
+#include "core/gateways.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/rules.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Object;
+using model::ObjectKey;
+using model::Outcome;
+
+std::string path_of(const ObjectKey& key) {
+    std::string path;
+    for (const std::string* part : {&key.project, &key.name_space})
+        if (!part->empty()) path += *part + "/";
+    return path + key.name;
+}
+
+std::unexpected<Error> not_there(const ObjectKey& key) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} \"{}\" does not exist", model::info_of(key.kind).singular, path_of(key)));
+}
+
+// The stored object as a variant, by the key's kind; absent when there is none.
+std::optional<Object> find_object(const State& state, const ObjectKey& key) {
+    std::optional<Object> found;
+    state.each_table([&]<class T>(const Table<T>& table) {
+        if (T::kind != key.kind) return;
+        if (const T* row = table.find_named(key.project, key.name_space, key.name)) found = *row;
+    });
+    return found;
+}
+
+// Denied acts are audited; what the caller may not even see does not exist for it.
+Status authorise(Turn& turn, const model::Caller& caller, const model::Action& action, const Object& object,
+                 bool exists) {
+    const auth::Decision decision = decide_action(turn.state, caller, action, object, exists, turn.now);
+    const std::string permission = auth::permission_of(action, exists).text();
+    if (decision.allowed) {
+        audit(turn, caller, permission, path_of(model::key_of(object)), true, decision.rule);
+        return {};
+    }
+    if (exists && !may_see(turn.state, caller, object, turn.now)) return not_there(model::key_of(object));
+    return fail(ErrorCode::denied, fmt::format("{} may not do {} here: {}", caller.subject, permission, decision.rule));
+}
+
+template <class T>
+Outcome create_row(Turn& turn, T row) {
+    row.meta.id = turn.state.next_id();
+    row.meta.uid = turn.random.draw_uid();
+    row.meta.generation = 1;
+    row.meta.version = 0;
+    row.meta.created = turn.now;
+    row.meta.deletion_requested.reset();
+    if constexpr (requires { row.status; }) row.status = {};
+    const RowId id = row.meta.id;
+    turn.table<T>().insert(id, std::move(row));
+    const T& stored = turn.state.table<T>().get(id);
+    if constexpr (T::kind == model::Kind::job || T::kind == model::Kind::service)
+        turn.note(key_of_row(stored), stored.meta.uid, reason_of(model::ReasonCode::submitted));
+    after_apply(turn, Object{stored});
+    return {.key = key_of_row(stored), .uid = stored.meta.uid, .generation = 1, .created = true, .changed = true};
+}
+
+template <class T>
+Result<Outcome> update_row(Turn& turn, const T& wanted, const T& old) {
+    Outcome outcome{.key = key_of_row(old), .uid = old.meta.uid, .generation = old.meta.generation};
+    if (wanted.meta.generation > 0 && wanted.meta.generation != old.meta.generation)
+        return fail(ErrorCode::conflict,
+                    fmt::format("is {} now, the edit was made on {}; get it again", old.meta.generation,
+                                wanted.meta.generation),
+                    "metadata.generation");
+    if (old.meta.deletion_requested) return fail(ErrorCode::conflict, "is being deleted", "metadata.name");
+    const bool same_spec = wanted.spec == old.spec;
+    if (same_spec && wanted.meta.labels == old.meta.labels && wanted.meta.annotations == old.meta.annotations)
+        return outcome;
+    T& row = turn.table<T>().edit(old.meta.id);
+    row.spec = wanted.spec;
+    row.meta.labels = wanted.meta.labels;
+    row.meta.annotations = wanted.meta.annotations;
+    if (!same_spec) row.meta.generation += 1;
+    outcome.generation = row.meta.generation;
+    outcome.changed = true;
+    after_apply(turn, Object{row});
+    return outcome;
+}
+
+Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const model::ApplyObject& action) {
+    const ObjectKey key = model::key_of(action.object);
+    const std::optional<Object> old = find_object(turn.state, key);
+    TANDEM_TRY(authorise(turn, caller, action, action.object, old.has_value()));
+    if (old && action.mode == model::ApplyMode::create)
+        return fail(ErrorCode::conflict, fmt::format("{} \"{}\" exists already", model::info_of(key.kind).singular,
+                                                     path_of(key)), "metadata.name");
+    if (!old && action.mode == model::ApplyMode::update) return not_there(key);
+    TANDEM_TRY(model::check_object(action.object));
+    return std::visit(
+        [&]<class T>(const T& wanted) -> Result<Outcome> {
+            const T* before = old ? &std::get<T>(*old) : nullptr;
+            TANDEM_TRY(check_references(turn.state, wanted, before));
+            if (before) return update_row(turn, wanted, *before);
+            return create_row(turn, wanted);
+        },
+        action.object);
+}
+
+// Work ends first and goes when its processes are proved gone; everything else goes at once.
+template <class T>
+void remove_row(Turn& turn, const T& row) {
+    if constexpr (T::kind == model::Kind::job || T::kind == model::Kind::service) {
+        turn.table<T>().edit(row.meta.id).meta.deletion_requested = turn.now;
+        touch(turn, T::kind, row.meta.id);
+    } else {
+        before_removal(turn, Object{row});
+        turn.table<T>().erase(row.meta.id);
+        if constexpr (T::kind == model::Kind::pool) settle_owners(turn);
+    }
+}
+
+void remove_rights_of(Turn& turn, const std::string& subject) {
+    std::vector<RowId> bindings, keys;
+    for (const auto& [id, binding] : turn.state.table<model::RoleBinding>().rows())
+        if (binding.spec.subject == subject) bindings.push_back(id);
+    for (const auto& [id, key] : turn.state.table<model::ApiKey>().rows())
+        if (key.spec.subject == subject) keys.push_back(id);
+    for (RowId id : bindings) turn.table<model::RoleBinding>().erase(id);
+    for (RowId id : keys) turn.table<model::ApiKey>().erase(id);
+}
+
+Result<Outcome> delete_object(Turn& turn, const model::Caller& caller, const model::DeleteObject& action) {
+    const std::optional<Object> old = find_object(turn.state, action.key);
+    if (!old) return not_there(action.key);
+    TANDEM_TRY(authorise(turn, caller, action, *old, true));
+    TANDEM_TRY(check_removal(turn.state, *old));
+    const model::Meta meta = model::meta_of(*old);
+    if (action.key.kind == model::Kind::user) remove_rights_of(turn, "user:" + meta.name);
+    if (action.key.kind == model::Kind::service_account)
+        remove_rights_of(turn, "serviceaccount:" + meta.project + "/" + meta.name);
+    std::visit([&](const auto& row) { remove_row(turn, row); }, *old);
+    return Outcome{.key = action.key, .uid = meta.uid, .generation = meta.generation, .changed = true};
+}
+
+Result<const model::Job*> find_job(Turn& turn, const model::Caller& caller, const model::Action& action,
+                                   const ObjectKey& key) {
+    const model::Job* job = turn.state.table<model::Job>().find_named(key.project, key.name_space, key.name);
+    if (!job) return not_there(key);
+    TANDEM_TRY(authorise(turn, caller, action, Object{*job}, true));
+    return job;
+}
+
+Result<Outcome> cancel_job(Turn& turn, const model::Caller& caller, const model::CancelJob& action) {
+    TANDEM_LET(job, find_job(turn, caller, action, action.key));
+    Outcome outcome{.key = action.key, .uid = job->meta.uid, .generation = job->meta.generation};
+    if (model::is_terminal(job->status.phase) || job->status.cancel_requested) return outcome;
+    model::Job& edited = turn.table<model::Job>().edit(job->meta.id);
+    edited.status.cancel_requested = true;
+    if (edited.status.phase != model::Phase::stopping)
+        edited.status.reason = reason_of(model::ReasonCode::cancelled_by_request, {{"by", caller.subject}});
+    touch(turn, model::Kind::job, edited.meta.id);
+    outcome.changed = true;
+    return outcome;
+}
+
+Result<Outcome> retry_job(Turn& turn, const model::Caller& caller, const model::RetryJob& action) {
+    TANDEM_LET(job, find_job(turn, caller, action, action.key));
+    if (job->status.phase != model::Phase::failed && job->status.phase != model::Phase::cancelled)
+        return fail(ErrorCode::conflict, fmt::format("only a failed or cancelled job is tried again, it is {}",
+                                                     model::name_of(job->status.phase)));
+    model::Job& edited = turn.table<model::Job>().edit(job->meta.id);
+    edited.status.failures = 0;
+    edited.status.cancel_requested = false;
+    edited.status.not_before.reset();
+    edited.status.finished.reset();
+    requeue_job(turn, edited.meta.id, reason_of(model::ReasonCode::submitted));
+    return Outcome{.key = action.key, .uid = edited.meta.uid, .generation = edited.meta.generation, .changed = true};
+}
+
+Result<Outcome> perform(Turn& turn, const model::Caller& caller, const model::Action& action) {
+    if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return apply_object(turn, caller, *apply);
+    if (const auto* remove = std::get_if<model::DeleteObject>(&action)) return delete_object(turn, caller, *remove);
+    if (const auto* cancel = std::get_if<model::CancelJob>(&action)) return cancel_job(turn, caller, *cancel);
+    return retry_job(turn, caller, std::get<model::RetryJob>(action));
+}
+
+std::string describe_denied(const model::Action& action, const ObjectKey& key, bool exists) {
+    return auth::permission_of(action, exists).text() + " " + path_of(key);
+}
+
+ObjectKey key_of_action(const model::Action& action) {
+    if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return model::key_of(apply->object);
+    if (const auto* remove = std::get_if<model::DeleteObject>(&action)) return remove->key;
+    if (const auto* cancel = std::get_if<model::CancelJob>(&action)) return cancel->key;
+    return std::get<model::RetryJob>(action).key;
+}
+
+// True when the request was answered from an earlier one.
+bool answer_again(Turn& turn, const model::Command& command) {
+    if (command.idempotency_key.empty()) return false;
+    const auto* row = turn.state.idempotency.find({command.caller.subject, command.idempotency_key});
+    if (!row) return false;
+    model::Answer answer{.ticket = command.ticket, .outcomes = row->outcomes, .error = {}, .replayed = true};
+    if (row->body_digest != command.body_digest) {
+        answer.outcomes.clear();
+        answer.error = Error{ErrorCode::mismatch, "this key was used with another request body in the last 24 h; "
+                                                  "take a new key for a new request", "Idempotency-Key"};
+    }
+    turn.state.effects.answers.push_back(std::move(answer));
+    return true;
+}
+
+void refuse(Turn& turn, const model::Command& command, std::size_t index, Error error) {
+    const model::Action& action = command.actions[index];
+    if (error.code == ErrorCode::denied || error.code == ErrorCode::not_found) {
+        const ObjectKey key = key_of_action(action);
+        const bool exists = find_object(turn.state, key).has_value();
+        if (error.code == ErrorCode::denied || exists)
+            audit(turn, command.caller, auth::permission_of(action, exists).text(), path_of(key), false,
+                  describe_denied(action, key, exists));
+    }
+    turn.state.effects.answers.push_back({.ticket = command.ticket,
+                                          .outcomes = {},
+                                          .error = std::move(error),
+                                          .failed_action = static_cast<std::int64_t>(index)});
+}
+
+}  // namespace
+
+void apply_command(Turn& turn, const model::Command& command) {
+    if (answer_again(turn, command)) return;
+    const StateMark before = turn.state.mark();
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(command.actions.size());
+    for (std::size_t index = 0; index < command.actions.size(); ++index) {
+        Result<Outcome> outcome = perform(turn, command.caller, command.actions[index]);
+        if (!outcome) {
+            turn.state.rollback(before);
+            return refuse(turn, command, index, std::move(outcome).error());
+        }
+        outcomes.push_back(std::move(*outcome));
+    }
+    if (command.dry_run) turn.state.rollback(before);
+    if (!command.dry_run && !command.idempotency_key.empty())
+        turn.state.idempotency.put({command.caller.subject, command.idempotency_key},
+                                   {.subject = command.caller.subject,
+                                    .key = command.idempotency_key,
+                                    .body_digest = command.body_digest,
+                                    .outcomes = outcomes,
+                                    .at = turn.now});
+    turn.state.effects.answers.push_back({.ticket = command.ticket, .outcomes = std::move(outcomes), .error = {}});
+}
+
+const model::Meta* find_meta(const State& state, const ObjectKey& key) {
+    const model::Meta* found = nullptr;
+    state.each_table([&]<class T>(const Table<T>& table) {
+        if (T::kind != key.kind) return;
+        if (const T* row = table.find_named(key.project, key.name_space, key.name)) found = &row->meta;
+    });
+    return found;
+}
+
+void drop_old_idempotency(Turn& turn) {
+    std::vector<IdempotencyKey> old;
+    for (const auto& [key, row] : turn.state.idempotency.rows())
+        if (row.at + idempotency_kept < turn.now) old.push_back(key);
+    for (const IdempotencyKey& key : old) turn.state.idempotency.erase(key);
+}
+
+}  // namespace tandem::core

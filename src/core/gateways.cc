@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/gateways.h"
+
+#include <algorithm>
+
+#include "core/access.h"
+
+namespace tandem::core {
+namespace {
+
+// A subject's refused reads are audited up to this many a minute; beyond, one row carries the count.
+constexpr std::int64_t denials_per_minute = 60;
+
+}  // namespace
+
+void on_gateway_load(Turn& turn, const model::GatewayLoad& input) {
+    for (const model::ServiceLoad& load : input.services) {
+        const model::Service* service = turn.state.table<model::Service>().find_uid(load.service);
+        if (!service) continue;
+        turn.state.live.loads[load.service][input.gateway] = load;
+        if (load.waiting > 0 || load.in_flight > 0) turn.state.live.last_request[service->meta.id] = turn.now;
+        touch(turn, model::Kind::service, service->meta.id);
+    }
+}
+
+void on_lease_requested(Turn& turn, const model::LeaseRequested& input) {
+    std::vector<traffic::LeaseAuthority::Asked> batch;
+    for (const model::LeaseAsk& ask : input.asks) {
+        const model::ApiKey* key = find_key(turn.state, ask.key_id);
+        const bool usable = key && !key->spec.revoked;
+        batch.push_back({.ask = ask,
+                         .limits = usable ? traffic::LeaseLimits{key->spec.requests_per_minute, key->spec.concurrency}
+                                          : traffic::LeaseLimits{}});
+    }
+    turn.state.effects.grants.push_back(
+        {.ticket = input.ticket, .grants = turn.state.leases.ask(input.gateway, batch, turn.now)});
+}
+
+void on_usage_shipped(Turn& turn, const model::UsageShipped& input) {
+    const CursorKey key{input.gateway, input.epoch};
+    const model::GatewayCursor* cursor = turn.state.cursors.find(key);
+    std::int64_t booked = cursor ? cursor->sequence : 0;
+    for (const model::RequestUsage& row : input.rows) {
+        if (row.sequence <= booked) {
+            TANDEM_REACHED("usage.shipped_again");
+            continue;
+        }
+        booked = row.sequence;
+        turn.state.effects.requests.push_back(row);
+        turn.state.effects.requests.back().gateway = input.gateway;
+        turn.state.effects.requests.back().epoch = input.epoch;
+    }
+    turn.state.cursors.put(key, {.gateway = input.gateway, .epoch = input.epoch, .sequence = booked});
+    turn.state.effects.acknowledgements.push_back({.ticket = input.ticket, .sequence = booked});
+}
+
+void on_denial_seen(Turn& turn, const model::DenialSeen& input) {
+    auto& [since, count] = turn.state.live.denials[input.caller.subject];
+    if (turn.now - since >= minutes(1)) {
+        since = turn.now;
+        count = 0;
+    }
+    count += input.count;
+    if (count > denials_per_minute && count % denials_per_minute != 0) return;
+    audit(turn, input.caller, input.action, input.object, false, "denied", std::max<std::int64_t>(input.count, 1));
+    if (turn.state.live.denials.size() > 10'000) turn.state.live.denials.clear();
+}
+
+void audit(Turn& turn, const model::Caller& caller, std::string action, std::string object, bool allowed,
+           std::string rule, std::int64_t count) {
+    turn.state.effects.audit.push_back({.sequence = ++turn.state.meta.audit_sequence,
+                                        .at = turn.now,
+                                        .caller = caller,
+                                        .action = std::move(action),
+                                        .object = std::move(object),
+                                        .allowed = allowed,
+                                        .rule = std::move(rule),
+                                        .count = count,
+                                        .hash = {}});
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/jobs.h"
+
+#include <algorithm>
+
+#include "core/capacity.h"
+#include "core/job_watch.h"
+#include "core/start_task.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Ending;
+using model::Job;
+using model::Phase;
+using model::ReasonCode;
+using model::Replica;
+
+constexpr Duration backoff_max = minutes(5);
+
+std::int64_t devices_wanted(const Job& job) {
+    std::int64_t milli = 0;
+    for (const model::JobRole& role : job.spec.roles) milli += role.replicas * role.resources.devices;
+    return milli;
+}
+
+ledger::Attribution waiting_attribution(const State& state, const Job& job) {
+    const model::Queue* queue = state.table<model::Queue>().find_named(job.spec.queue);
+    return {.pool = queue ? queue->spec.pool : "",
+            .queue = job.spec.queue,
+            .project = job.meta.project,
+            .name_space = job.meta.name_space,
+            .owner_kind = "Job",
+            .owner_name = job.meta.name,
+            .owner_uid = job.meta.uid,
+            .epoch = job.status.epoch};
+}
+
+sched::Demand demand_of(const Job& job) {
+    sched::Demand demand{.workload = job.meta.id,
+                         .queue = job.spec.queue,
+                         .project = job.meta.project,
+                         .priority = job.spec.priority,
+                         .submitted = job.meta.created};
+    std::int64_t rank = 0;
+    for (const model::JobRole& role : job.spec.roles) {
+        demand.parts.push_back(
+            {.role = role.name, .first_rank = rank, .count = role.replicas, .each = role.resources});
+        rank += role.replicas;
+    }
+    return demand;
+}
+
+void set_reason(Turn& turn, const Job& job, model::Reason reason) {
+    if (job.status.reason == reason) return;
+    turn.table<Job>().edit(job.meta.id).status.reason = std::move(reason);
+}
+
+void reconcile_pending(Turn& turn, const Job& job) {
+    const RowId id = job.meta.id;
+    if (job.status.cancel_requested || job.meta.deletion_requested)
+        return finish_job(turn, id, Phase::cancelled, job.status.reason);
+    turn.state.book.queue(id, devices_wanted(job), waiting_attribution(turn.state, job), turn.now);
+    if (job.spec.suspend) {
+        turn.state.planner.remove_demand(id);
+        return set_reason(turn, job, reason_of(ReasonCode::suspended));
+    }
+    if (job.status.not_before && *job.status.not_before > turn.now) {
+        turn.state.planner.remove_demand(id);
+        return set_wake(turn.state.live, id, job.status.not_before);
+    }
+    if (job.status.reason.code == ReasonCode::suspended || job.status.reason.code == ReasonCode::none)
+        set_reason(turn, job, reason_of(ReasonCode::submitted));
+    turn.state.planner.put_demand(demand_of(job));
+}
+
+void drop_claims(Turn& turn, const Job& job) {
+    for (RowId id : replicas_of(turn.state, job.meta.id)) {
+        if (turn.state.table<Replica>().get(id).status.phase != Phase::claimed) continue;
+        release(turn, turn.state.table<Replica>().get(id), {});
+    }
+    turn.state.live.claimed.erase(job.meta.id);
+}
+
+// The attempt is over: what its replicas are called from now on.
+void settle_replicas(Turn& turn, RowId job, Phase phase) {
+    for (RowId id : replicas_of(turn.state, job)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (model::is_terminal(replica.status.phase)) continue;
+        if (phase == Phase::pending || phase == Phase::cancelled || !is_gone(replica))
+            move_replica(turn, id, phase);
+        else
+            move_replica(turn, id, exited_well(replica) ? Phase::succeeded : Phase::failed);
+    }
+}
+
+void start_job(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::starting;
+    job.status.reason = {};
+    job.status.epoch += 1;
+    job.status.started = turn.now;
+    job.status.finished.reset();
+    job.status.not_before.reset();
+    turn.state.live.claimed.erase(id);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        Replica& replica = turn.table<Replica>().edit(replica_id);
+        if (replica.status.phase != Phase::claimed) continue;
+        replica.status.epoch = job.status.epoch;
+        replica.status.started = turn.now;
+        allocate(turn, replica);
+        move_replica(turn, replica_id, Phase::starting);
+        turn.open_intent(start_task_of_job(turn.state, job, replica));
+    }
+    turn.state.planner.put_occupant({.workload = id,
+                                     .queue = job.spec.queue,
+                                     .priority = job.spec.priority,
+                                     .preemptible = job.spec.preemptible,
+                                     .started = turn.now,
+                                     .safe_at = turn.now});
+}
+
+void reconcile_claimed(Turn& turn, const Job& job) {
+    if (job.status.cancel_requested || job.meta.deletion_requested) {
+        drop_claims(turn, job);
+        return finish_job(turn, job.meta.id, Phase::cancelled, job.status.reason);
+    }
+    bool all_free = true;
+    for (RowId id : replicas_of(turn.state, job.meta.id)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (replica.status.phase == Phase::claimed && !hold_if_free(turn, replica)) all_free = false;
+    }
+    if (all_free) start_job(turn, job.meta.id);
+}
+
+model::Reason exit_reason(const Replica& replica) {
+    if (replica.status.reason.code != ReasonCode::none) return replica.status.reason;
+    const std::string rank = std::to_string(replica.spec.rank);
+    if (!replica.status.exit) return reason_of(ReasonCode::shim_lost, {{"rank", rank}});
+    const model::TaskExit& exit = *replica.status.exit;
+    if (exit.timed_out) return reason_of(ReasonCode::max_run_time_exceeded, {{"rank", rank}});
+    if (exit.out_of_memory) return reason_of(ReasonCode::out_of_memory, {{"rank", rank}});
+    if (exit.signal != 0)
+        return reason_of(ReasonCode::killed_by_signal, {{"rank", rank}, {"signal", std::to_string(exit.signal)}});
+    return reason_of(ReasonCode::exit_code, {{"rank", rank}, {"code", std::to_string(exit.code)}});
+}
+
+void reconcile_live(Turn& turn, const Job& job) {
+    const RowId id = job.meta.id;
+    const Replica* bad = nullptr;
+    bool all_done = true;
+    bool all_up = true;
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        // The first that failed is the cause; others fall because of it.
+        const bool failed = is_gone(replica) && !exited_well(replica);
+        if (failed && (!bad || *replica.status.finished < *bad->status.finished)) bad = &replica;
+        if (!exited_well(replica)) all_done = false;
+        if (replica.status.phase == Phase::starting || replica.status.phase == Phase::unknown) all_up = false;
+    }
+    if (bad) return begin_ending(turn, id, Ending::failed, exit_reason(*bad));
+    if (all_done) return begin_ending(turn, id, Ending::completed, reason_of(ReasonCode::completed));
+    if (job.status.cancel_requested || job.meta.deletion_requested)
+        return begin_ending(turn, id, Ending::cancelled, job.status.reason);
+    if (all_up && job.status.phase == Phase::starting) {
+        turn.table<Job>().edit(id).status.phase = Phase::running;
+        turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::none));
+    }
+    watch_job(turn, id);
+}
+
+// Steps beyond the checkpoint that the next attempt will start from.
+std::int64_t steps_beyond_checkpoint(const State& state, const Job& job) {
+    std::int64_t last = -1;
+    for (RowId id : replicas_of(state, job.meta.id)) {
+        const auto life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
+        if (life != state.live.tasks.end()) last = std::max(last, life->second.step);
+    }
+    const std::int64_t kept = job.status.checkpoint ? job.status.checkpoint->step : 0;
+    return std::max<std::int64_t>(0, last - kept);
+}
+
+void release_attempt(Turn& turn, const Job& job) {
+    Release how;
+    const bool loses = job.status.ending == Ending::failed || job.status.ending == Ending::preempted;
+    if (loses) {
+        const bool saved = job.status.checkpoint && job.status.started && job.status.checkpoint->at >= *job.status.started;
+        how.safe_at = saved ? job.status.checkpoint->at : job.status.started;
+        how.lost = job.status.ending == Ending::preempted ? model::LedgerState::lost_to_preemption
+                                                          : model::LedgerState::failed_rerun;
+    }
+    for (RowId id : replicas_of(turn.state, job.meta.id)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        release(turn, replica, how);
+        turn.state.live.tasks.erase(task_name(turn.state, replica));
+    }
+    turn.state.planner.remove_occupant(job.meta.id);
+}
+
+void after_failure(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.failures += 1;
+    if (job.status.failures > job.spec.retries.limit) return finish_job(turn, id, Phase::failed, job.status.reason);
+    const std::int64_t doublings = std::min<std::int64_t>(job.status.failures - 1, 16);
+    const Duration wait{std::min(backoff_max.ms, job.spec.retries.backoff.ms << doublings)};
+    job.status.not_before = turn.now + wait;
+    TANDEM_REACHED("job.retried");
+    requeue_job(turn, id, job.status.reason);
+}
+
+bool all_exited_well(const State& state, RowId id) {
+    for (RowId replica_id : replicas_of(state, id))
+        if (!exited_well(state.table<Replica>().get(replica_id))) return false;
+    return true;
+}
+
+void close_attempt(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    // Exit code 0 of every rank means done, whatever else was asked of it meanwhile.
+    if (job.status.ending == Ending::preempted && all_exited_well(turn.state, id)) {
+        job.status.ending = Ending::completed;
+        job.status.reason = reason_of(ReasonCode::completed);
+    }
+    if (job.status.ending == Ending::failed || job.status.ending == Ending::preempted)
+        job.status.steps_lost += steps_beyond_checkpoint(turn.state, job);
+    release_attempt(turn, job);
+    switch (job.status.ending) {
+        case Ending::completed:
+            if (job.spec.outputs.empty()) return finish_job(turn, id, Phase::succeeded, job.status.reason);
+            job.status.reason = reason_of(ReasonCode::collecting_outputs);
+            job.status.ending = Ending::none;
+            turn.open_intent(collect_outputs_of(turn.state, job));
+            return;
+        case Ending::failed: return after_failure(turn, id);
+        case Ending::preempted:
+            job.status.preemptions += 1;
+            TANDEM_REACHED("job.preempted");
+            return requeue_job(turn, id, job.status.reason);
+        default: return finish_job(turn, id, Phase::cancelled, job.status.reason);
+    }
+}
+
+void reconcile_ending(Turn& turn, const Job& job) {
+    if (job.status.reason.code == ReasonCode::collecting_outputs) return;
+    for (RowId id : replicas_of(turn.state, job.meta.id))
+        if (!is_gone(turn.state.table<Replica>().get(id))) return;
+    close_attempt(turn, job.meta.id);
+}
+
+void erase_job(Turn& turn, const Job& job) {
+    const RowId id = job.meta.id;
+    for (RowId replica : replicas_of(turn.state, id)) turn.table<Replica>().erase(replica);
+    turn.table<Job>().erase(id);
+}
+
+RowId ensure_replica(Turn& turn, const Job& job, const sched::PlacedReplica& placed) {
+    const std::string name = job.meta.name + "-" + placed.role + "-" + std::to_string(placed.rank);
+    const Replica* known = turn.state.table<Replica>().find_named(job.meta.project, job.meta.name_space, name);
+    if (known && known->spec.owner_id == job.meta.id) return known->meta.id;
+    TANDEM_ASSERT(!known, "replica names are kept apart when jobs are made");
+    const RowId id = turn.state.next_id();
+    Replica replica;
+    replica.meta = {.id = id,
+                    .uid = turn.random.draw_uid(),
+                    .name = name,
+                    .project = job.meta.project,
+                    .name_space = job.meta.name_space,
+                    .labels = {},
+                    .annotations = {},
+                    .generation = 1,
+                    .created = turn.now};
+    replica.spec.owner_kind = model::Kind::job;
+    replica.spec.owner_id = job.meta.id;
+    replica.spec.owner_uid = job.meta.uid;
+    replica.spec.owner_name = job.meta.name;
+    replica.spec.role = placed.role;
+    replica.spec.rank = placed.rank;
+    turn.table<Replica>().insert(id, std::move(replica));
+    return id;
+}
+
+const model::JobRole& role_of(const Job& job, const std::string& name) {
+    const auto it = std::find_if(job.spec.roles.begin(), job.spec.roles.end(),
+                                 [&](const model::JobRole& role) { return role.name == name; });
+    TANDEM_ASSERT(it != job.spec.roles.end(), "placed role must be the job's");
+    return *it;
+}
+
+}  // namespace
+
+std::vector<RowId> replicas_of(const State& state, RowId owner) {
+    const std::set<RowId> ids = state.table<Replica>().index().owned_by(owner);
+    return {ids.begin(), ids.end()};
+}
+
+bool is_gone(const Replica& replica) { return replica.status.finished.has_value(); }
+
+bool exited_well(const Replica& replica) {
+    const auto& exit = replica.status.exit;
+    return is_gone(replica) && exit && exit->code == 0 && exit->signal == 0 && !exit->timed_out;
+}
+
+model::TaskName task_name(const State& state, const Replica& replica) {
+    return {.generation = state.meta.generation,
+            .uid = replica.spec.owner_uid,
+            .epoch = replica.status.epoch,
+            .rank = replica.spec.rank};
+}
+
+void reconcile_job(Turn& turn, RowId id) {
+    const Job* job = turn.state.table<Job>().find(id);
+    if (!job) return;
+    set_wake(turn.state.live, id, std::nullopt);
+    switch (job->status.phase) {
+        case Phase::pending: return reconcile_pending(turn, *job);
+        case Phase::claimed: return reconcile_claimed(turn, *job);
+        case Phase::starting:
+        case Phase::running:
+        case Phase::unknown: return reconcile_live(turn, *job);
+        case Phase::stopping: return reconcile_ending(turn, *job);
+        default:
+            if (job->meta.deletion_requested) erase_job(turn, *job);
+    }
+}
+
+void claim_job(Turn& turn, const sched::Placement& placement) {
+    const RowId id = placement.workload;
+    Job& job = turn.table<Job>().edit(id);
+    const model::Queue* queue = turn.state.table<model::Queue>().find_named(job.spec.queue);
+    turn.state.planner.remove_demand(id);
+    turn.state.book.dequeue(id, turn.now);
+    job.status.phase = Phase::claimed;
+    job.status.ending = Ending::none;
+    job.status.reason = placement.evictions.empty()
+                            ? model::Reason{}
+                            : reason_of(ReasonCode::waiting_for_victims,
+                                        {{"victims", std::to_string(placement.evictions.size())}});
+    for (const sched::PlacedReplica& placed : placement.replicas) {
+        const RowId replica_id = ensure_replica(turn, job, placed);
+        Replica& replica = turn.table<Replica>().edit(replica_id);
+        replica.spec.resources = role_of(job, placed.role).resources;
+        replica.spec.queue = job.spec.queue;
+        replica.spec.pool = queue ? queue->spec.pool : "";
+        replica.spec.priority = job.spec.priority;
+        replica.status = {.phase = Phase::claimed,
+                          .epoch = job.status.epoch,
+                          .node = placed.node,
+                          .devices = placed.devices};
+        claim(turn, replica, placement, placed.flavor);
+    }
+    turn.state.live.claimed.insert(id);
+    touch(turn, model::Kind::job, id);
+}
+
+void evict_job(Turn& turn, RowId id, ReasonCode why, const std::string& by) {
+    const Job* job = turn.state.table<Job>().find(id);
+    if (!job || job->status.phase == Phase::stopping) return;
+    begin_ending(turn, id, Ending::preempted, reason_of(why, {{"by", by}}));
+    turn.note(key_of_row(*job), job->meta.uid, reason_of(why, {{"by", by}}));
+}
+
+void begin_ending(Turn& turn, RowId id, Ending ending, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::stopping;
+    job.status.ending = ending;
+    job.status.reason = std::move(reason);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        turn.state.planner.set_leaving(id, replica.spec.rank);
+        if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
+        const model::TaskName task = task_name(turn.state, replica);
+        close_intents(turn, task);
+        move_replica(turn, replica_id, Phase::stopping);
+        turn.open_intent(model::StopTask{.task = task, .node = replica.status.node, .grace = job.spec.grace});
+    }
+    touch(turn, model::Kind::job, id);
+}
+
+void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    turn.state.planner.remove_demand(id);
+    turn.state.book.dequeue(id, turn.now);
+    job.status.phase = phase;
+    job.status.reason = std::move(reason);
+    job.status.ending = Ending::none;
+    job.status.finished = turn.now;
+    settle_replicas(turn, id, phase);
+    turn.note(key_of_row(job), job.meta.uid, job.status.reason);
+    if (job.meta.deletion_requested) touch(turn, model::Kind::job, id);
+}
+
+void requeue_job(Turn& turn, RowId id, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::pending;
+    job.status.ending = Ending::none;
+    job.status.reason = std::move(reason);
+    settle_replicas(turn, id, Phase::pending);
+    touch(turn, model::Kind::job, id);
+}
+
+}  // namespace tandem::core

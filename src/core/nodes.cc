@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/nodes.h"
+
+#include <algorithm>
+
+namespace tandem::core {
+namespace {
+
+using model::Node;
+using model::Pool;
+
+RowId make_node(Turn& turn, const std::string& name) {
+    const RowId id = turn.state.next_id();
+    Node node;
+    node.meta.id = id;
+    node.meta.uid = turn.random.draw_uid();
+    node.meta.name = name;
+    node.meta.generation = 1;
+    node.meta.created = turn.now;
+    turn.table<Node>().insert(id, std::move(node));
+    return id;
+}
+
+const Pool* holder_of(const State& state, const std::string& node, std::int64_t device) {
+    for (const auto& [id, pool] : state.table<Pool>().rows())
+        for (const model::HeldDevice& held : pool.status.held)
+            if (held.node == node && held.index == device) return &pool;
+    return nullptr;
+}
+
+void own_device(Turn& turn, const std::string& node, const model::Device& device) {
+    const ledger::DeviceSlot slot{node, device.index};
+    const Pool* holder = holder_of(turn.state, node, device.index);
+    const std::string owner = holder ? holder->meta.name : turn.state.planner.owner_of(node, device.index);
+    if (!turn.state.book.has_device(slot)) turn.state.book.add_device(slot, device.flavor, owner, turn.now);
+    // What a reserved pool keeps is charged to it as held while nobody uses it; elsewhere idle is idle.
+    turn.state.book.set_owner(slot, owner, holder ? model::LedgerState::held : model::LedgerState::idle, turn.now);
+}
+
+bool in_use(const State& state, const std::string& node, std::int64_t device) {
+    for (const auto& [id, replica] : state.table<model::Replica>().rows()) {
+        if (replica.status.node != node || !model::holds_capacity(replica.status.phase)) continue;
+        for (const model::DeviceShare& share : replica.status.devices)
+            if (share.index == device) return true;
+    }
+    return false;
+}
+
+void put_holds(Turn& turn, const Pool& pool) {
+    std::int64_t part = 0;
+    for (const model::HeldDevice& held : pool.status.held) {
+        turn.state.planner.put_entry({.id = pool.meta.id,
+                                      .part = part++,
+                                      .kind = sched::EntryKind::hold,
+                                      .node = held.node,
+                                      .devices = {{held.index, 1000}},
+                                      .flavor = pool.spec.flavor,
+                                      .pool = pool.meta.name});
+    }
+}
+
+}  // namespace
+
+void on_node_reported(Turn& turn, const model::NodeReported& input) {
+    const Node* known = turn.state.table<Node>().find_named(input.name);
+    const RowId id = known ? known->meta.id : make_node(turn, input.name);
+    Node& node = turn.table<Node>().edit(id);
+    // A device that still has a holder stays until it is free, whatever the report says.
+    model::NodeStatus status = input.status;
+    for (const model::Device& old : node.status.devices) {
+        const bool listed = std::any_of(status.devices.begin(), status.devices.end(),
+                                        [&](const model::Device& device) { return device.index == old.index; });
+        if (listed) continue;
+        if (in_use(turn.state, input.name, old.index) || holder_of(turn.state, input.name, old.index)) {
+            status.devices.push_back(old);
+            status.devices.back().healthy = false;
+        } else if (turn.state.book.has_device({input.name, old.index})) {
+            turn.state.book.remove_device({input.name, old.index}, turn.now);
+        }
+    }
+    if (status != node.status) node.status = std::move(status);
+    turn.state.planner.put_node(node);
+    for (const model::Device& device : node.status.devices) own_device(turn, input.name, device);
+}
+
+void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
+    Pool& pool = turn.table<Pool>().edit(filled.pool);
+    pool.status.held = filled.devices;
+    pool.status.ready = true;
+    pool.status.reason = {};
+    put_holds(turn, pool);
+    turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::none));
+    settle_owners(turn);
+}
+
+void pool_changed(Turn& turn, RowId id) {
+    Pool& pool = turn.table<Pool>().edit(id);
+    if (pool.spec.form == model::Form::shared) {
+        pool.status.ready = true;
+        pool.status.reason = {};
+    } else if (!pool.status.ready) {
+        pool.status.reason = reason_of(model::ReasonCode::no_capacity,
+                                       {{"flavor", pool.spec.flavor}, {"needed", std::to_string(pool.spec.devices)}});
+    }
+    turn.state.planner.put_pool(pool);
+    put_holds(turn, pool);
+    settle_owners(turn);
+}
+
+void pool_going(Turn& turn, const Pool& pool) {
+    for (std::size_t part = 0; part < pool.status.held.size(); ++part)
+        turn.state.planner.remove_entry(pool.meta.id, static_cast<std::int64_t>(part));
+    turn.state.planner.remove_pool(pool.meta.name);
+}
+
+void settle_owners(Turn& turn) {
+    for (const auto& [id, node] : turn.state.table<Node>().rows())
+        for (const model::Device& device : node.status.devices)
+            if (turn.state.book.has_device({node.meta.name, device.index})) own_device(turn, node.meta.name, device);
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machines and pools: what executors report of nodes, who owns each device, and devices that reserved pools keep.
+#pragma once
+
+#include "core/turn.h"
+
+namespace tandem::core {
+
+void on_node_reported(Turn& turn, const model::NodeReported& input);
+
+// Devices that the planner found for a reserved pool are its own from now on.
+void fill_pool(Turn& turn, const sched::PoolFilled& filled);
+// A pool was made, changed or is about to be deleted: give back what it no longer keeps.
+void pool_changed(Turn& turn, RowId id);
+void pool_going(Turn& turn, const model::Pool& pool);
+
+// Attributes every idle device to the pool that owns it now.
+void settle_owners(Turn& turn);
+
+}  // namespace tandem::core

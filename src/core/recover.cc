@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/recover.h"
+
+#include <fmt/format.h>
+
+#include "core/capacity.h"
+#include "core/jobs.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Phase;
+using model::Replica;
+
+std::string flavor_of(const State& state, const Replica& replica) {
+    const model::Node* node = state.table<model::Node>().find_named(replica.status.node);
+    if (!node || replica.status.devices.empty()) return {};
+    for (const model::Device& device : node->status.devices)
+        if (device.index == replica.status.devices.front().index) return device.flavor;
+    return {};
+}
+
+void rebuild_topology(State& state) {
+    for (const auto& [id, node] : state.table<model::Node>().rows()) state.planner.put_node(node);
+    for (const auto& [id, pool] : state.table<model::Pool>().rows()) {
+        state.planner.put_pool(pool);
+        std::int64_t part = 0;
+        for (const model::HeldDevice& held : pool.status.held)
+            state.planner.put_entry({.id = id,
+                                     .part = part++,
+                                     .kind = sched::EntryKind::hold,
+                                     .node = held.node,
+                                     .devices = {{held.index, 1000}},
+                                     .flavor = pool.spec.flavor,
+                                     .pool = pool.meta.name});
+    }
+    for (const auto& [id, queue] : state.table<model::Queue>().rows()) state.planner.put_queue(queue);
+}
+
+bool is_ending(const State& state, const Replica& replica) {
+    if (replica.status.phase == Phase::stopping) return true;
+    const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
+    return job && job->status.phase == Phase::stopping;
+}
+
+// Collecting outputs keeps the job in stopping after its capacity went; so does nothing else.
+bool has_released(const State& state, const Replica& replica) {
+    const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
+    return job && job->status.reason.code == model::ReasonCode::collecting_outputs;
+}
+
+void rebuild_entries(State& state) {
+    for (const auto& [id, replica] : state.table<Replica>().rows()) {
+        if (!model::holds_capacity(replica.status.phase) || has_released(state, replica)) continue;
+        const auto kind =
+            replica.status.phase == Phase::claimed ? sched::EntryKind::claim : sched::EntryKind::allocation;
+        state.planner.put_entry(entry_of(replica, kind, flavor_of(state, replica)));
+        if (is_ending(state, replica)) state.planner.set_leaving(replica.spec.owner_id, replica.spec.rank);
+        if (kind == sched::EntryKind::claim) state.live.claimed.insert(replica.spec.owner_id);
+    }
+}
+
+void rebuild_occupants(State& state) {
+    for (const auto& [id, job] : state.table<model::Job>().rows()) {
+        if (!model::may_be_alive(job.status.phase)) continue;
+        const Instant started = job.status.started.value_or(Instant{});
+        state.planner.put_occupant({.workload = id,
+                                    .queue = job.spec.queue,
+                                    .priority = job.spec.priority,
+                                    .preemptible = job.spec.preemptible,
+                                    .started = started,
+                                    .safe_at = job.status.checkpoint ? job.status.checkpoint->at : started});
+    }
+    for (const auto& [id, service] : state.table<model::Service>().rows())
+        state.planner.put_occupant({.workload = id,
+                                    .queue = service.spec.queue,
+                                    .priority = service.spec.priority,
+                                    .preemptible = service.spec.preemptible,
+                                    .started = service.meta.created,
+                                    .safe_at = service.meta.created});
+}
+
+// Rows of open intervals name their holder as people do.
+RowId holder_of(const State& state, const model::UsageRecord& open) {
+    if (open.device < 0) {
+        const model::Job* job = state.table<model::Job>().find_uid(open.owner_uid);
+        return job ? job->meta.id : RowId{};
+    }
+    const Replica* replica = state.table<Replica>().find_named(open.project, open.name_space, open.replica);
+    return replica ? replica->meta.id : RowId{};
+}
+
+// After a restore the world may hold tasks that the restored rows do not know as they are now.
+void doubt_old_tasks(State& state) {
+    std::vector<RowId> alive;
+    for (const auto& [id, replica] : state.table<Replica>().rows())
+        if (model::may_be_alive(replica.status.phase)) alive.push_back(id);
+    for (RowId id : alive) {
+        Replica& replica = state.table<Replica>().edit(id);
+        replica.status.phase = Phase::unknown;
+        replica.status.reason = {.code = model::ReasonCode::old_generation, .params = {}};
+    }
+}
+
+}  // namespace
+
+Status recover_state(State& state, const RecoveredState& recovered) {
+    state.restore_rows(recovered);
+    rebuild_topology(state);
+    rebuild_entries(state);
+    rebuild_occupants(state);
+    for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
+    if (recovered.meta.restored) doubt_old_tasks(state);
+    state.live.recovering = true;
+    const std::string wrong = state.planner.recount();
+    if (!wrong.empty()) return fail(ErrorCode::internal, "capacity recount from rows differs: " + wrong);
+    const std::string gap = state.book.check();
+    if (!gap.empty()) return fail(ErrorCode::internal, "open intervals contradict each other: " + gap);
+    return {};
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start: stored rows become a whole State again: planner and interval book are rebuilt from rows, checked
+// against a recount, and every workload is looked at once the executors have listed their tasks.
+#pragma once
+
+#include "core/state.h"
+
+namespace tandem::core {
+
+// Error (internal) when rows contradict each other; the server then refuses to start and says what differs.
+Status recover_state(State& state, const RecoveredState& recovered);
+
+}  // namespace tandem::core

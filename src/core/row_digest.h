@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// add_row: mixes one stored row into a digest: identity, version, and what the platform itself decides.
+#pragma once
+
+#include <string>
+
+#include "base/digest.h"
+#include "model/object.h"
+
+namespace tandem::core {
+
+inline void add_reason(Digest& digest, const model::Reason& reason) {
+    digest.add(static_cast<std::int64_t>(reason.code));
+    for (const model::ReasonParam& param : reason.params) {
+        digest.add(param.name);
+        digest.add(param.value);
+    }
+}
+
+inline void add_status(Digest& digest, const model::JobStatus& status) {
+    digest.add(static_cast<std::int64_t>(status.phase));
+    digest.add(static_cast<std::int64_t>(status.ending));
+    digest.add(status.epoch);
+    digest.add(status.failures);
+    digest.add(status.preemptions);
+    digest.add(status.checkpoint ? status.checkpoint->step : -1);
+    add_reason(digest, status.reason);
+}
+inline void add_status(Digest& digest, const model::ServiceStatus& status) {
+    digest.add(static_cast<std::int64_t>(status.phase));
+    digest.add(status.desired);
+    digest.add(status.ready);
+    digest.add(status.serving_version);
+    digest.add(status.target_version);
+    digest.add(status.next_rank);
+    add_reason(digest, status.reason);
+}
+inline void add_status(Digest& digest, const model::ReplicaStatus& status) {
+    digest.add(static_cast<std::int64_t>(status.phase));
+    digest.add(status.epoch);
+    digest.add(status.node);
+    for (const model::DeviceShare& share : status.devices) {
+        digest.add(share.index);
+        digest.add(share.milli);
+    }
+    digest.add(status.endpoint);
+    add_reason(digest, status.reason);
+}
+inline void add_status(Digest& digest, const model::NodeStatus& status) {
+    digest.add(status.ready ? 1 : 0);
+    digest.add(static_cast<std::int64_t>(status.devices.size()));
+}
+inline void add_status(Digest& digest, const model::PoolStatus& status) {
+    digest.add(status.ready ? 1 : 0);
+    for (const model::HeldDevice& held : status.held) {
+        digest.add(held.node);
+        digest.add(held.index);
+    }
+}
+
+template <class T>
+void add_row(Digest& digest, const T& row) {
+    digest.add(static_cast<std::int64_t>(T::kind));
+    digest.add(row.meta.id.value);
+    digest.add(row.meta.uid.text());
+    digest.add(row.meta.name);
+    digest.add(row.meta.version);
+    digest.add(row.meta.generation);
+    if constexpr (requires { row.status; }) add_status(digest, row.status);
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/services.h"
+
+#include <algorithm>
+
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/service_view.h"
+#include "core/start_task.h"
+#include "serving/rollout.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Phase;
+using model::ReasonCode;
+using model::Replica;
+using model::Service;
+using model::ServicePhase;
+
+constexpr std::int64_t starts_limit = 3;
+constexpr Duration backoff_first = seconds(2);
+constexpr Duration backoff_max = minutes(5);
+// Between "gets nothing new" in every gateway and TERM; an engine then still finishes what it has.
+constexpr Duration drain_settle = milliseconds(500);
+
+void stop_replica(Turn& turn, RowId id, Duration grace) {
+    const Replica& replica = turn.state.table<Replica>().get(id);
+    turn.state.planner.set_leaving(replica.spec.owner_id, replica.spec.rank);
+    if (replica.status.phase == Phase::claimed) {
+        release(turn, replica, {});
+        turn.table<Replica>().erase(id);
+        return;
+    }
+    if (replica.status.phase == Phase::stopping || is_gone(replica)) return;
+    const model::TaskName task = task_name(turn.state, replica);
+    close_intents(turn, task);
+    move_replica(turn, id, Phase::stopping);
+    turn.open_intent(model::StopTask{.task = task, .node = replica.status.node, .grace = grace});
+}
+
+void drain_replica(Turn& turn, RowId id) {
+    Replica& replica = turn.table<Replica>().edit(id);
+    if (replica.status.draining) return;
+    replica.status.draining = true;
+    replica.status.stop_at = turn.now + drain_settle;
+}
+
+void note_failed_start(Turn& turn, Service& service, model::Reason reason) {
+    service.status.starts_failed += 1;
+    const std::int64_t doublings = std::min<std::int64_t>(service.status.starts_failed - 1, 16);
+    service.status.not_before = turn.now + Duration{std::min(backoff_max.ms, backoff_first.ms << doublings)};
+    service.status.reason = reason;
+    turn.note(key_of_row(service), service.meta.uid, std::move(reason));
+}
+
+model::Reason end_reason(const Replica& replica) {
+    if (replica.status.reason.code != ReasonCode::none) return replica.status.reason;
+    std::string detail = "its process is gone";
+    if (replica.status.exit)
+        detail = replica.status.exit->signal != 0 ? "killed by signal " + std::to_string(replica.status.exit->signal)
+                                                  : "exit code " + std::to_string(replica.status.exit->code);
+    return reason_of(ReasonCode::replica_failed, {{"replica", replica.meta.name}, {"detail", detail}});
+}
+
+// Replicas whose process is proved gone leave; one that nobody had asked to stop counts as a failed start
+// when it never was ready.
+void bury_gone(Turn& turn, RowId id) {
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica replica = turn.state.table<Replica>().get(replica_id);
+        if (!is_gone(replica)) continue;
+        const bool wished = replica.status.draining || replica.status.stop_at.has_value();
+        if (!wished) {
+            Service& service = turn.table<Service>().edit(id);
+            TANDEM_REACHED("service.replica_lost");
+            note_failed_start(turn, service, end_reason(replica));
+        }
+        release(turn, replica, {});
+        turn.state.live.tasks.erase(task_name(turn.state, replica));
+        turn.table<Replica>().erase(replica_id);
+    }
+}
+
+void start_claimed(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    bool waits = false;
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& claimed = turn.state.table<Replica>().get(replica_id);
+        if (claimed.status.phase != Phase::claimed) continue;
+        if (!hold_if_free(turn, claimed)) {
+            waits = true;
+            continue;
+        }
+        const model::ModelVersion* version = turn.state.table<model::ModelVersion>().find_named(
+            service.meta.project, service.meta.name_space, claimed.spec.model_version);
+        const model::Runtime* runtime = turn.state.table<model::Runtime>().find_named(service.spec.runtime);
+        if (!version || !runtime) {
+            stop_replica(turn, replica_id, {});
+            continue;
+        }
+        Replica& replica = turn.table<Replica>().edit(replica_id);
+        replica.status.epoch += 1;
+        replica.status.started = turn.now;
+        allocate(turn, replica);
+        move_replica(turn, replica_id, Phase::starting);
+        turn.open_intent(start_task_of_service(turn.state, service, replica, *version, *runtime));
+    }
+    if (!waits) turn.state.live.claimed.erase(id);
+}
+
+Duration ready_timeout_of(const State& state, const Service& service) {
+    if (service.spec.ready_timeout.ms > 0) return service.spec.ready_timeout;
+    const model::Runtime* runtime = state.table<model::Runtime>().find_named(service.spec.runtime);
+    return runtime ? runtime->spec.ready_timeout : seconds(120);
+}
+
+void stop_overdue(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const Duration timeout = ready_timeout_of(turn.state, service);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        if (replica.status.draining && replica.status.stop_at && *replica.status.stop_at <= turn.now)
+            stop_replica(turn, replica_id, service.spec.drain_timeout);
+        const bool late = replica.status.phase == Phase::starting && replica.status.started &&
+                          *replica.status.started + timeout <= turn.now;
+        if (!late) continue;
+        TANDEM_REACHED("service.not_ready_in_time");
+        Replica& edited = turn.table<Replica>().edit(replica_id);
+        const std::string detail = edited.status.reason.params.empty() ? "" : edited.status.reason.params.back().value;
+        edited.status.stop_at = turn.now;
+        const model::Reason reason = reason_of(
+            ReasonCode::not_ready_in_time,
+            {{"replica", edited.meta.name}, {"timeout", render_duration(timeout)}, {"detail", detail}});
+        stop_replica(turn, replica_id, {});
+        note_failed_start(turn, turn.table<Service>().edit(id), reason);
+    }
+}
+
+void ask_for_replica(Turn& turn, const Service& service) {
+    if (service.status.not_before && *service.status.not_before > turn.now) return;
+    turn.state.planner.put_demand({.workload = service.meta.id,
+                                   .queue = service.spec.queue,
+                                   .project = service.meta.project,
+                                   .priority = service.spec.priority,
+                                   .submitted = service.meta.created,
+                                   .parts = {{.role = "server",
+                                              .first_rank = service.status.next_rank,
+                                              .count = 1,
+                                              .each = service.spec.resources}}});
+}
+
+void drain_youngest(Turn& turn, RowId id, std::int64_t count) {
+    std::vector<RowId> candidates;
+    for (RowId replica_id : replicas_of(turn.state, id))
+        if (is_live(turn.state.table<Replica>().get(replica_id))) candidates.push_back(replica_id);
+    // Those that are not ready yet go first, then the youngest.
+    std::sort(candidates.begin(), candidates.end(), [&](RowId a, RowId b) {
+        const bool ready_a = turn.state.table<Replica>().get(a).status.phase == Phase::running;
+        const bool ready_b = turn.state.table<Replica>().get(b).status.phase == Phase::running;
+        if (ready_a != ready_b) return !ready_a;
+        return b < a;
+    });
+    for (RowId candidate : candidates) {
+        if (count-- <= 0) break;
+        const bool running = turn.state.table<Replica>().get(candidate).status.phase == Phase::running;
+        if (running) {
+            drain_replica(turn, candidate);
+        } else {
+            turn.table<Replica>().edit(candidate).status.stop_at = turn.now;
+            stop_replica(turn, candidate, {});
+        }
+    }
+}
+
+void scale_to_desired(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    std::int64_t live = 0;
+    for (RowId replica_id : replicas_of(turn.state, id))
+        if (is_live(turn.state.table<Replica>().get(replica_id))) ++live;
+    if (live < service.status.desired)
+        ask_for_replica(turn, service);
+    else
+        turn.state.planner.remove_demand(id);
+    if (live > service.status.desired) drain_youngest(turn, id, live - service.status.desired);
+}
+
+std::optional<Instant> roll_out(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const serving::RolloutDecision decision = serving::decide_rollout(
+        rollout_facts(turn.state, service, ready_timeout_of(turn.state, service), starts_limit), turn.now);
+    switch (decision.step) {
+        case serving::RolloutStep::start_new: ask_for_replica(turn, service); break;
+        case serving::RolloutStep::wait: break;
+        case serving::RolloutStep::drain_old: drain_replica(turn, decision.replica); break;
+        case serving::RolloutStep::done: {
+            Service& edited = turn.table<Service>().edit(id);
+            edited.status.serving_version = edited.status.target_version;
+            edited.status.starts_failed = 0;
+            turn.state.planner.remove_demand(id);
+            turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
+            break;
+        }
+        case serving::RolloutStep::give_up: {
+            TANDEM_REACHED("service.rollout_given_up");
+            Service& edited = turn.table<Service>().edit(id);
+            edited.status.refused_version = edited.status.target_version;
+            edited.status.target_version = edited.status.serving_version;
+            edited.status.reason = decision.reason;
+            edited.status.starts_failed = 0;
+            edited.status.not_before.reset();
+            turn.state.planner.remove_demand(id);
+            turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
+            for (RowId replica_id : replicas_of(turn.state, id)) {
+                Replica& replica = turn.table<Replica>().edit(replica_id);
+                if (replica.spec.model_version == edited.status.serving_version) continue;
+                replica.status.stop_at = turn.now;
+                stop_replica(turn, replica_id, {});
+            }
+            break;
+        }
+    }
+    return decision.next_look_at;
+}
+
+// Which version is wanted. Without live replicas a new one simply takes over.
+bool choose_version(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const model::ModelVersion* version = find_version(turn.state, service);
+    const bool has_runtime = turn.state.table<model::Runtime>().find_named(service.spec.runtime) != nullptr;
+    if (!version || !has_runtime) {
+        Service& edited = turn.table<Service>().edit(id);
+        edited.status.reason =
+            version ? reason_of(ReasonCode::runtime_missing, {{"runtime", service.spec.runtime}})
+                    : reason_of(ReasonCode::model_missing, {{"model", service.spec.model},
+                                                            {"version", std::to_string(service.spec.version)}});
+        turn.state.planner.remove_demand(id);
+        return !edited.status.serving_version.empty() && has_runtime;
+    }
+    const std::string wanted = version->meta.name;
+    if (wanted != service.status.target_version && wanted != service.status.refused_version) {
+        Service& edited = turn.table<Service>().edit(id);
+        edited.status.target_version = wanted;
+        edited.status.starts_failed = 0;
+        edited.status.not_before.reset();
+    }
+    if (service.status.serving_version != service.status.target_version &&
+        count_replicas(turn.state, id).present == 0)
+        turn.table<Service>().edit(id).status.serving_version = service.status.target_version;
+    return true;
+}
+
+void decide_desired(Turn& turn, RowId id, std::optional<Instant>& look) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const serving::ScaleDecision decision =
+        serving::decide_scale(service.spec.replicas, scale_facts(turn.state, service), turn.now);
+    turn.state.live.scale[id] = decision.memory;
+    keep_earliest(look, decision.next_look_at);
+    if (decision.desired == service.status.desired) return;
+    Service& edited = turn.table<Service>().edit(id);
+    edited.status.desired = decision.desired;
+    edited.status.reason = decision.reason;
+    turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
+    if (decision.desired > 0 && edited.status.starts_failed >= starts_limit && edited.status.not_before &&
+        *edited.status.not_before <= turn.now)
+        edited.status.starts_failed = 0;
+}
+
+void end_service(Turn& turn, RowId id) {
+    turn.state.planner.remove_demand(id);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        Replica& replica = turn.table<Replica>().edit(replica_id);
+        replica.status.draining = true;
+        replica.status.stop_at = turn.now;
+        const Duration grace = turn.state.table<Service>().get(id).spec.drain_timeout;
+        stop_replica(turn, replica_id, grace);
+    }
+    if (!replicas_of(turn.state, id).empty()) return;
+    turn.state.live.loads.erase(turn.state.table<Service>().get(id).meta.uid);
+    turn.state.live.last_request.erase(id);
+    turn.state.live.scale.erase(id);
+    turn.state.live.claimed.erase(id);
+    turn.table<Service>().erase(id);
+}
+
+void set_phase(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const ReplicaCounts counts = count_replicas(turn.state, id);
+    const ServicePhase phase = phase_of(turn.state, service, counts, starts_limit);
+    if (counts.ready > 0 && service.status.starts_failed > 0 && service.status.target_version == service.status.serving_version) {
+        Service& edited = turn.table<Service>().edit(id);
+        edited.status.starts_failed = 0;
+        edited.status.not_before.reset();
+    }
+    if (service.status.phase == phase && service.status.ready == counts.ready &&
+        service.status.observed_generation == service.meta.generation)
+        return;
+    Service& edited = turn.table<Service>().edit(id);
+    edited.status.phase = phase;
+    edited.status.ready = counts.ready;
+    edited.status.observed_generation = edited.meta.generation;
+}
+
+void schedule_look(Turn& turn, RowId id, std::optional<Instant> look) {
+    const Service& service = turn.state.table<Service>().get(id);
+    const Duration timeout = ready_timeout_of(turn.state, service);
+    if (service.status.not_before && *service.status.not_before > turn.now)
+        keep_earliest(look, service.status.not_before);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        if (replica.status.draining && replica.status.phase != Phase::stopping)
+            keep_earliest(look, replica.status.stop_at);
+        if (replica.status.phase == Phase::starting && replica.status.started)
+            keep_earliest(look, *replica.status.started + timeout);
+    }
+    set_wake(turn.state.live, id, look);
+}
+
+}  // namespace
+
+const model::ModelVersion* find_version(const State& state, const Service& service) {
+    const auto& table = state.table<model::ModelVersion>();
+    const std::string& project = service.meta.project;
+    const std::string& name_space = service.meta.name_space;
+    if (service.spec.version > 0)
+        return table.find_named(project, name_space, service.spec.model + ".v" + std::to_string(service.spec.version));
+    const model::ModelVersion* newest = nullptr;
+    for (const auto& [id, version] : table.rows())
+        if (version.meta.project == project && version.meta.name_space == name_space &&
+            version.spec.model == service.spec.model && (!newest || version.spec.number > newest->spec.number))
+            newest = &version;
+    return newest;
+}
+
+void reconcile_service(Turn& turn, RowId id) {
+    if (!turn.state.table<Service>().find(id)) return;
+    bury_gone(turn, id);
+    if (turn.state.table<Service>().get(id).meta.deletion_requested) {
+        end_service(turn, id);
+        if (turn.state.table<Service>().find(id)) set_phase(turn, id);
+        return;
+    }
+    std::optional<Instant> look;
+    stop_overdue(turn, id);
+    if (choose_version(turn, id)) {
+        decide_desired(turn, id, look);
+        start_claimed(turn, id);
+        const Service& service = turn.state.table<Service>().get(id);
+        if (service.status.target_version != service.status.serving_version)
+            keep_earliest(look, roll_out(turn, id));
+        else
+            scale_to_desired(turn, id);
+    }
+    set_phase(turn, id);
+    schedule_look(turn, id, look);
+}
+
+void claim_replica(Turn& turn, const sched::Placement& placement) {
+    const RowId id = placement.workload;
+    Service& service = turn.table<Service>().edit(id);
+    turn.state.planner.remove_demand(id);
+    const model::Queue* queue = turn.state.table<model::Queue>().find_named(service.spec.queue);
+    for (const sched::PlacedReplica& placed : placement.replicas) {
+        Replica replica;
+        const RowId replica_id = turn.state.next_id();
+        replica.meta = {.id = replica_id,
+                        .uid = turn.random.draw_uid(),
+                        .name = service.meta.name + "-" + placed.role + "-" + std::to_string(placed.rank),
+                        .project = service.meta.project,
+                        .name_space = service.meta.name_space,
+                        .labels = {},
+                        .annotations = {},
+                        .generation = 1,
+                        .created = turn.now};
+        replica.spec = {.owner_kind = model::Kind::service,
+                        .owner_id = id,
+                        .owner_uid = service.meta.uid,
+                        .owner_name = service.meta.name,
+                        .role = placed.role,
+                        .rank = placed.rank,
+                        .resources = service.spec.resources,
+                        .queue = service.spec.queue,
+                        .pool = queue ? queue->spec.pool : "",
+                        .priority = service.spec.priority,
+                        .model_version = service.status.target_version};
+        replica.status = {.phase = Phase::claimed, .node = placed.node, .devices = placed.devices};
+        claim(turn, turn.table<Replica>().insert(replica_id, std::move(replica)), placement, placed.flavor);
+        service.status.next_rank = std::max(service.status.next_rank, placed.rank + 1);
+    }
+    turn.state.planner.put_occupant({.workload = id,
+                                     .queue = service.spec.queue,
+                                     .priority = service.spec.priority,
+                                     .preemptible = service.spec.preemptible,
+                                     .started = turn.now,
+                                     .safe_at = turn.now});
+    turn.state.live.claimed.insert(id);
+    touch(turn, model::Kind::service, id);
+}
+
+void evict_service(Turn& turn, RowId id, ReasonCode why, const std::string& by) {
+    const Service* service = turn.state.table<Service>().find(id);
+    if (!service) return;
+    turn.note(key_of_row(*service), service->meta.uid, reason_of(why, {{"by", by}}));
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        Replica& replica = turn.table<Replica>().edit(replica_id);
+        replica.status.draining = true;
+        replica.status.stop_at = turn.now;
+        stop_replica(turn, replica_id, service->spec.drain_timeout);
+    }
+    touch(turn, model::Kind::service, id);
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// State: all that core knows. Rows (tables, intents, idempotency, cursors, counters) are durable; planner and
+// interval book are kept in step with them and can be rebuilt; `Live` is what the world told lately and may be
+// forgotten by a restart. Only the driver's thread touches it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/effects.h"
+#include "core/ports.h"
+#include "core/table.h"
+#include "ledger/interval_book.h"
+#include "sched/planner.h"
+#include "serving/scale.h"
+#include "traffic/lease_authority.h"
+
+namespace tandem::core {
+
+using Tables = std::tuple<Table<model::Project>, Table<model::Namespace>, Table<model::User>,
+                          Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
+                          Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
+                          Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
+                          Table<model::ModelVersion>>;
+
+using IdempotencyKey = std::pair<std::string, std::string>;  // subject, key
+using CursorKey = std::pair<std::string, std::int64_t>;      // gateway, journal epoch
+
+// Open intents of a task, for closing them when the world answers.
+class IntentIndex {
+  public:
+    void added(const model::Intent& intent) { by_task_[model::task_of(intent)].insert(intent.id); }
+    void removed(const model::Intent& intent) {
+        const auto it = by_task_.find(model::task_of(intent));
+        it->second.erase(intent.id);
+        if (it->second.empty()) by_task_.erase(it);
+    }
+    std::set<RowId> of(const model::TaskName& task) const {
+        const auto it = by_task_.find(task);
+        return it == by_task_.end() ? std::set<RowId>{} : it->second;
+    }
+
+  private:
+    std::map<model::TaskName, std::set<RowId>> by_task_;
+};
+
+struct TaskLife {                 // last words of a live task
+    std::int64_t step = -1;
+    std::optional<Instant> beat{};
+    Instant output{};
+};
+
+struct Live {
+    bool recovering = false;                                    // no admission until executors have listed
+    std::map<model::TaskName, TaskLife> tasks{};
+    std::map<Uid, std::map<std::string, model::ServiceLoad>> loads{};  // by service, by gateway
+    std::map<RowId, Instant> last_request{};                    // by service
+    std::map<std::string, std::pair<Instant, std::int64_t>> denials{};  // rate cap: window start, count
+    std::set<RowId> jobs_touched{};                             // to be reconciled before the batch ends
+    std::set<RowId> services_touched{};
+    std::set<RowId> claimed{};                                  // jobs and services with claims not yet free
+    std::map<RowId, serving::ScaleMemory> scale{};              // by service
+    std::map<RowId, Instant> wake{};                            // next look at a workload
+    std::set<std::pair<Instant, RowId>> wake_order{};           // the same, by time
+};
+
+// Where a batch, or one command of it, began.
+struct StateMark {
+    std::array<std::size_t, model::kind_count> tables{};
+    std::size_t intents = 0, idempotency = 0, cursors = 0, planner = 0, book = 0;
+    std::size_t answers = 0, events = 0, audit = 0, requests = 0, grants = 0, acknowledgements = 0;
+    model::CoreMeta meta{};
+};
+
+class State {
+  public:
+    State();
+
+    template <class T>
+    Table<T>& table() { return std::get<Table<T>>(tables_); }
+    template <class T>
+    const Table<T>& table() const { return std::get<Table<T>>(tables_); }
+
+    // Calls f(table) for each kind's table, in the order of Kind.
+    template <class F>
+    void each_table(F&& f) {
+        std::apply([&](auto&... one) { (f(one), ...); }, tables_);
+    }
+    template <class F>
+    void each_table(F&& f) const {
+        std::apply([&](const auto&... one) { (f(one), ...); }, tables_);
+    }
+
+    model::CoreMeta meta{};
+    UndoMap<RowId, model::Intent, IntentIndex> intents;
+    UndoMap<IdempotencyKey, model::IdempotencyRow> idempotency;
+    UndoMap<CursorKey, model::GatewayCursor> cursors;
+    sched::Planner planner;
+    ledger::IntervalBook book;
+    traffic::LeaseAuthority leases;
+    Effects effects;
+    Live live;
+
+    RowId next_id() { return RowId{meta.next_id++}; }
+
+    StateMark mark();
+    void rollback(const StateMark& mark);
+    void forget();  // the batch is durable
+
+    // Fills tables and counters from stored rows; planner, book and touched sets follow (core/recover.h).
+    void restore_rows(const RecoveredState& recovered);
+
+    // Fingerprint of all durable rows, planner and book; equal states give equal digests.
+    std::uint64_t digest() const;
+
+  private:
+    Tables tables_;
+};
+
+}  // namespace tandem::core

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/step.h"
+
+#include <fmt/format.h>
+
+#include "core/commands.h"
+#include "core/gateways.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/services.h"
+#include "core/tasks.h"
+
+namespace tandem::core {
+namespace {
+
+// A workload settles in a few rounds; this only keeps a defect from hanging the server.
+constexpr int settle_rounds_max = 64;
+
+struct Stepper {
+    Turn& turn;
+    void operator()(const model::Command& input) const { apply_command(turn, input); }
+    void operator()(const model::TaskStarted& input) const { on_task_started(turn, input); }
+    void operator()(const model::TaskExited& input) const { on_task_exited(turn, input); }
+    void operator()(const model::TaskGone& input) const { on_task_gone(turn, input); }
+    void operator()(const model::TaskProgress& input) const { on_task_progress(turn, input); }
+    void operator()(const model::CheckpointSeen& input) const { on_checkpoint_seen(turn, input); }
+    void operator()(const model::OutputStored& input) const { on_output_stored(turn, input); }
+    void operator()(const model::TasksListed& input) const { on_tasks_listed(turn, input); }
+    void operator()(const model::NodeReported& input) const { on_node_reported(turn, input); }
+    void operator()(const model::ReplicaProbed& input) const { on_replica_probed(turn, input); }
+    void operator()(const model::GatewayLoad& input) const { on_gateway_load(turn, input); }
+    void operator()(const model::LeaseRequested& input) const { on_lease_requested(turn, input); }
+    void operator()(const model::UsageShipped& input) const { on_usage_shipped(turn, input); }
+    void operator()(const model::DenialSeen& input) const { on_denial_seen(turn, input); }
+    void operator()(const model::TimerFired&) const { drop_old_idempotency(turn); }
+};
+
+void wake_due(Turn& turn) {
+    auto& order = turn.state.live.wake_order;
+    while (!order.empty() && order.begin()->first <= turn.now) {
+        const RowId id = order.begin()->second;
+        set_wake(turn.state.live, id, std::nullopt);
+        const bool is_job = turn.state.table<model::Job>().find(id) != nullptr;
+        touch(turn, is_job ? model::Kind::job : model::Kind::service, id);
+    }
+}
+
+void settle(Turn& turn) {
+    Live& live = turn.state.live;
+    for (int round = 0; !live.jobs_touched.empty() || !live.services_touched.empty(); ++round) {
+        TANDEM_ASSERT(round < settle_rounds_max, "workloads must settle");
+        const std::set<RowId> jobs = std::exchange(live.jobs_touched, {});
+        const std::set<RowId> services = std::exchange(live.services_touched, {});
+        for (RowId id : jobs) reconcile_job(turn, id);
+        for (RowId id : services) reconcile_service(turn, id);
+    }
+}
+
+std::string name_of_workload(const State& state, RowId id) {
+    if (const auto* job = state.table<model::Job>().find(id)) return "job/" + job->meta.name;
+    if (const auto* service = state.table<model::Service>().find(id)) return "service/" + service->meta.name;
+    return {};
+}
+
+void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
+    if (turn.state.table<model::Job>().find(eviction.workload))
+        evict_job(turn, eviction.workload, eviction.why, by);
+    else
+        evict_service(turn, eviction.workload, eviction.why, by);
+}
+
+void make_true(Turn& turn, const sched::Plan& plan) {
+    for (const sched::PoolFilled& filled : plan.pools) fill_pool(turn, filled);
+    for (const sched::Placement& placement : plan.placements) {
+        const std::string by = name_of_workload(turn.state, placement.workload);
+        for (const sched::Eviction& eviction : placement.evictions) evict(turn, eviction, by);
+        if (turn.state.table<model::Job>().find(placement.workload))
+            claim_job(turn, placement);
+        else
+            claim_replica(turn, placement);
+    }
+}
+
+}  // namespace
+
+void step(Turn& turn, const model::Input& input) { std::visit(Stepper{turn}, input); }
+
+void plan_batch(Turn& turn) {
+    wake_due(turn);
+    settle(turn);
+    if (turn.state.live.recovering) return;
+    for (int round = 0; round < settle_rounds_max; ++round) {
+        const sched::Plan plan = turn.state.planner.plan(turn.now, plan_step_budget);
+        if (plan.placements.empty() && plan.pools.empty()) break;
+        make_true(turn, plan);
+        settle(turn);
+    }
+}
+
+std::optional<Instant> next_wake(const State& state) {
+    if (state.live.wake_order.empty()) return std::nullopt;
+    return state.live.wake_order.begin()->first;
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a new installation begins with: project and namespace "default", the shared pool and queue "default",
+// the user "admin" with the role platform-admin, and one key for it whose text is given to nobody else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/secret.h"
+#include "model/command.h"
+
+namespace tandem::server {
+
+struct Bootstrap {
+    model::Command command{};
+    Secret admin_key{};
+};
+Bootstrap make_bootstrap();
+
+}  // namespace tandem::server

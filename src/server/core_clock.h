@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// CoreClock: gives core its ticks. Core's time is the monotonic clock's progress from a start that lies not before
+// the persisted high-water mark; it is slewed to the wall clock by at most 1/16 of the time that passes, so
+// that it never jumps and never goes backwards. Thread rule: one owner (the core thread).
+#pragma once
+
+#include "model/input.h"
+
+namespace tandem::server {
+
+class CoreClock {
+  public:
+    // `high_water`: last time that core has made durable.
+    explicit CoreClock(Instant high_water);
+
+    model::Tick tick();  // time not before any earlier tick; a fresh random seed
+    Instant now();
+    // How long until core's clock shows `at` (never negative).
+    Duration until(Instant at);
+    // Wall clock minus core's clock, for metrics.
+    Duration skew() const { return skew_; }
+
+  private:
+    Instant now_{};
+    std::int64_t monotonic_ms_ = 0;
+    Duration skew_{};
+};
+
+Instant wall_now();
+
+}  // namespace tandem::server

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core_thread.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "codec/manifest.h"
+#include "server/outlet.h"
+
+namespace tandem::server {
+namespace {
+
+// A core that has nothing to do still looks up this often, so that its time in rows stays near the clock.
+constexpr Duration idle_look = seconds(30);
+// After a full store: how long until inputs without a caller are tried again.
+constexpr Duration full_backoff = milliseconds(500);
+
+}  // namespace
+
+CoreThread::CoreThread(Parts parts)
+    : parts_(std::move(parts)), feed_builder_(parts_.installation_secret), outlet_(std::make_unique<Outlet>(*this)) {}
+
+CoreThread::~CoreThread() { stop(); }
+
+Status CoreThread::start(std::string_view core_version) {
+    driver_ = std::make_unique<core::Driver>(
+        core::Driver::Ports{parts_.store, parts_.executor, *outlet_, audit_});
+    TANDEM_TRY(driver_->start(core_version));
+    clock_ = std::make_unique<CoreClock>(driver_->state().meta.time);
+    now_ms_ = clock_->now().ms;
+    generation_ = driver_->state().meta.generation;
+    outlet_->refresh_access(driver_->state());
+    thread_ = std::thread([this] { run(); });
+    return {};
+}
+
+void CoreThread::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    wake_.notify_all();
+    room_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+Status CoreThread::enqueue(model::Input input) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return fail(ErrorCode::unavailable, "the server is stopping");
+        if (mailbox_.size() >= mailbox_max) return fail(ErrorCode::unavailable, "too many requests are waiting; try again");
+        mailbox_.push_back(std::move(input));
+    }
+    wake_.notify_one();
+    return {};
+}
+
+Status CoreThread::submit(model::Command command, AnswerCallback done) {
+    command.ticket = outlet_->expect_answer(std::move(done));
+    const std::int64_t ticket = command.ticket;
+    Status queued = enqueue(std::move(command));
+    if (!queued) outlet_->drop(ticket);
+    return queued;
+}
+
+Status CoreThread::ask_leases(model::LeaseRequested request, GrantCallback done) {
+    request.ticket = outlet_->expect_grant(std::move(done));
+    const std::int64_t ticket = request.ticket;
+    Status queued = enqueue(std::move(request));
+    if (!queued) outlet_->drop(ticket);
+    return queued;
+}
+
+Status CoreThread::ship_usage(model::UsageShipped usage, SequenceCallback done) {
+    usage.ticket = outlet_->expect_sequence(std::move(done));
+    const std::int64_t ticket = usage.ticket;
+    Status queued = enqueue(std::move(usage));
+    if (!queued) outlet_->drop(ticket);
+    return queued;
+}
+
+void CoreThread::post(model::Input input) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return stopping_ || mailbox_.size() < mailbox_max; });
+    if (stopping_) return;
+    mailbox_.push_back(std::move(input));
+    lock.unlock();
+    wake_.notify_one();
+}
+
+Status CoreThread::query(StateQuery query) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return fail(ErrorCode::unavailable, "the server is stopping");
+        if (queries_.size() >= batch_max) return fail(ErrorCode::unavailable, "too many requests are waiting; try again");
+        queries_.push_back(std::move(query));
+    }
+    wake_.notify_one();
+    return {};
+}
+
+std::shared_ptr<const AccessView> CoreThread::access() const {
+    const std::lock_guard lock(access_mutex_);
+    return access_;
+}
+
+std::vector<model::Input> CoreThread::drain(std::vector<StateQuery>& queries) {
+    std::unique_lock lock(mutex_);
+    const auto wake = driver_->next_wake();
+    const Duration wait = std::min(idle_look, wake ? clock_->until(*wake) : idle_look);
+    wake_.wait_for(lock, std::chrono::milliseconds(wait.ms),
+                   [&] { return stopping_ || !mailbox_.empty() || !queries_.empty(); });
+    queries = std::exchange(queries_, {});
+    std::vector<model::Input> inputs;
+    if (mailbox_.size() <= batch_max) {
+        inputs = std::exchange(mailbox_, {});
+    } else {
+        const auto end = mailbox_.begin() + static_cast<std::ptrdiff_t>(batch_max);
+        inputs.assign(std::make_move_iterator(mailbox_.begin()), std::make_move_iterator(end));
+        mailbox_.erase(mailbox_.begin(), end);
+    }
+    lock.unlock();
+    room_.notify_all();
+    return inputs;
+}
+
+bool CoreThread::run_batch(std::vector<model::Input> inputs) {
+    const model::Tick tick = clock_->tick();
+    now_ms_ = tick.now.ms;
+    const core::BatchResult result = driver_->run(std::move(inputs), tick);
+    if (result == core::BatchResult::fatal) {
+        parts_.log.error("store failed; ending at once so that nothing unsure is answered");
+        parts_.on_fatal();
+        return false;
+    }
+    if (result == core::BatchResult::full) {
+        parts_.log.error("store has no space left; changes are refused until there is some");
+        std::this_thread::sleep_for(std::chrono::milliseconds(full_backoff.ms));
+    }
+    return true;
+}
+
+void CoreThread::run() {
+    std::vector<model::Input> retry;
+    while (true) {
+        std::vector<StateQuery> queries;
+        std::vector<model::Input> inputs = drain(queries);
+        {
+            const std::lock_guard lock(mutex_);
+            if (stopping_) break;
+        }
+        now_ms_ = clock_->now().ms;
+        for (StateQuery& query : queries) query(driver_->state());
+        const auto wake = driver_->next_wake();
+        const bool due = wake && clock_->until(*wake).ms == 0;
+        if (inputs.empty() && retry.empty() && !due && !queries.empty()) continue;
+        if (inputs.empty() && retry.empty()) inputs.push_back(model::TimerFired{});
+        inputs.insert(inputs.begin(), std::make_move_iterator(retry.begin()), std::make_move_iterator(retry.end()));
+        if (!run_batch(std::move(inputs))) return;
+        retry = driver_->take_retry();
+    }
+    outlet_->refuse_all();
+}
+
+}  // namespace tandem::server

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/outlet.h"
+
+#include <algorithm>
+
+#include "codec/manifest.h"
+
+namespace tandem::server {
+
+CoreThread::Outlet::Outlet(CoreThread& owner)
+    : owner_(owner),
+      batches_(owner.parts_.metrics.counter("tandem_core_batches_total", "Committed batches of core.")),
+      inputs_(owner.parts_.metrics.counter("tandem_core_inputs_total", "Inputs that core has worked through.")),
+      version_(owner.parts_.metrics.gauge("tandem_core_resource_version", "Newest committed resourceVersion.")) {}
+
+std::int64_t CoreThread::Outlet::expect(Waiting done) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(next_ticket_, std::move(done));
+    return next_ticket_++;
+}
+
+void CoreThread::Outlet::drop(std::int64_t ticket) {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(ticket);
+}
+
+template <class Callback>
+Callback CoreThread::Outlet::take(std::int64_t ticket) {
+    const std::lock_guard lock(mutex_);
+    const auto it = waiting_.find(ticket);
+    if (it == waiting_.end() || !std::holds_alternative<Callback>(it->second)) return {};
+    Callback done = std::move(std::get<Callback>(it->second));
+    waiting_.erase(it);
+    return done;
+}
+
+void CoreThread::Outlet::refuse_all() {
+    std::map<std::int64_t, Waiting> left;
+    {
+        const std::lock_guard lock(mutex_);
+        left = std::exchange(waiting_, {});
+    }
+    for (auto& [ticket, waiting] : left)
+        if (auto* done = std::get_if<AnswerCallback>(&waiting))
+            (*done)({.ticket = ticket, .outcomes = {}, .error = Error{ErrorCode::unavailable, "the server is stopping", ""}});
+}
+
+void CoreThread::Outlet::refresh_access(const core::State& state) {
+    auto view = std::make_shared<const AccessView>(state);
+    const std::lock_guard lock(owner_.access_mutex_);
+    owner_.access_ = std::move(view);
+}
+
+void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
+    auto batch = std::make_shared<PublishedBatch>();
+    batch->version = record.meta.version;
+    for (const model::Change& change : record.changes) {
+        const model::Meta& meta = model::meta_of(change.object);
+        batch->changes.push_back({.version = change.version,
+                                  .type = change.type,
+                                  .kind = model::kind_of(change.object),
+                                  .project = meta.project,
+                                  .name_space = meta.name_space,
+                                  .name = meta.name,
+                                  .json = codec::render_object(change.object),
+                                  .labels = meta.labels,
+                                  .old_labels = change.old_labels});
+    }
+    owner_.changes_.publish(std::move(batch));
+}
+
+void CoreThread::Outlet::publish(const model::BatchRecord& record, const core::State& state) {
+    batches_.add();
+    inputs_.add(static_cast<std::int64_t>(record.inputs.size()));
+    version_.set(static_cast<double>(record.meta.version));
+    const bool access_changed = std::any_of(record.changes.begin(), record.changes.end(), [](const model::Change& change) {
+        return AccessView::depends_on(model::kind_of(change.object));
+    });
+    if (access_changed) refresh_access(state);
+    if (!record.changes.empty() && owner_.changes_.has_listeners()) publish_changes(record);
+    if (auto delta = owner_.feed_builder_.delta(record, state))
+        owner_.feed_.publish(std::make_shared<const model::FeedUpdate>(std::move(*delta)));
+}
+
+void CoreThread::Outlet::answer(const model::Answer& answer) {
+    if (auto done = take<AnswerCallback>(answer.ticket)) done(answer);
+}
+void CoreThread::Outlet::grant(std::int64_t ticket, const std::vector<model::LeaseGrant>& grants) {
+    if (auto done = take<GrantCallback>(ticket)) done(grants);
+}
+void CoreThread::Outlet::acknowledge(std::int64_t ticket, std::int64_t sequence) {
+    if (auto done = take<SequenceCallback>(ticket)) done(sequence);
+}
+
+}  // namespace tandem::server
