@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -72,13 +73,23 @@ def parse_arguments() -> argparse.Namespace:
     return p.parse_args()
 
 
+def free_port() -> int:
+    """Not the usual ones: the ride leaves an installation that runs here already in peace."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def start(ride: Ride) -> None:
     with ride.say.step(
         "Start Tandem",
         f"A server and a gateway on this machine, {SLICES} slices of its processor as "
         f"devices, nothing else to install. Everything it keeps is in {ride.home}.",
     ):
-        ride.tandem.show("up", "--slices", str(SLICES))
+        addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        ride.tandem.show(
+            "up", "--slices", str(SLICES), "--listen", addresses[0], "--gateway", addresses[1]
+        )
         ride.tandem.show("status")
 
 
@@ -95,7 +106,7 @@ def give_ada_a_key(ride: Ride) -> None:
         made = ride.tandem.json(
             "key", "create", "ada", "--subject", "user:ada", "--project", PROJECT
         )
-        gateway, key = ride.tandem.json("version")["gateway"], made["key"]
+        gateway, key = ride.tandem.json("status")["gateway"]["url"], made["key"]
         ride.caller = Caller(f"{gateway}/v1", key)
         ride.say.result("the key is shown once; Tandem itself keeps only its digest")
         allowed = not ride.tandem.is_refused("get", "jobs", "--project", PROJECT, key=key)
