@@ -65,7 +65,7 @@ std::string render_hex(const Sha256Bytes& digest) { return tandem::render_hex(st
 std::string render_digest(const Sha256Bytes& digest) { return std::string(digest_prefix) + render_hex(digest); }
 
 Result<Sha256Bytes> parse_digest(std::string_view text, std::string_view field) {
-    Sha256Bytes digest;
+    Sha256Bytes digest{};
     if (text.starts_with(digest_prefix) && text.size() == digest_prefix.size() + 2 * digest.size()) {
         if (const auto bytes = parse_hex(text.substr(digest_prefix.size()))) {
             std::ranges::copy(*bytes, digest.begin());

@@ -71,6 +71,8 @@ ScaleDecision decide_scale(const model::ServiceScale& scale, const ScaleFacts& f
     return consider_down(scale, facts, needed, now);
 }
 
+__extension__ typedef __int128 Wide;  // both compilers have it; ISO C++ does not
+
 std::optional<std::size_t> choose_replica(std::span<const ReplicaLoad> replicas, std::uint64_t rotation) {
     std::optional<std::size_t> best;
     const std::size_t count = replicas.size();
@@ -79,8 +81,8 @@ std::optional<std::size_t> choose_replica(std::span<const ReplicaLoad> replicas,
         const ReplicaLoad& here = replicas[at];
         if (here.draining || here.in_flight >= here.limit) continue;
         // a/b < c/d exactly, in 128 bits.
-        if (best && static_cast<__int128>(here.in_flight) * replicas[*best].limit >=
-                        static_cast<__int128>(replicas[*best].in_flight) * here.limit) {
+        if (best && static_cast<Wide>(here.in_flight) * replicas[*best].limit >=
+                        static_cast<Wide>(replicas[*best].in_flight) * here.limit) {
             continue;
         }
         best = at;
