@@ -14,17 +14,25 @@ namespace {
 constexpr const char* where_group = "Where";
 
 void add_where(CLI::App& app, Arguments& a) {
-    app.add_option("--server", a.server, "URL of the server: http://HOST:PORT, https://... or unix:/PATH")->group(where_group);
-    app.add_option("--context", a.context, "a context other than the current one")->group(where_group);
-    app.add_option("-p,--project", a.project, "project (default: the context's, else \"default\")")->group(where_group);
-    app.add_option("-n,--namespace", a.name_space, "namespace (default: the context's, else \"default\")")->group(where_group);
+    app.add_option("--server", a.server,
+                   "URL of the server: http://HOST:PORT, https://... or unix:/PATH")
+        ->group(where_group);
+    app.add_option("--context", a.context, "a context other than the current one")
+        ->group(where_group);
+    app.add_option("-p,--project", a.project, "project (default: the context's, else \"default\")")
+        ->group(where_group);
+    app.add_option("-n,--namespace", a.name_space,
+                   "namespace (default: the context's, else \"default\")")
+        ->group(where_group);
 }
 
 // `model push` means the job's output by --output.
 void add_show(CLI::App& app, Arguments& a) {
     const bool taken = app.get_name() == "push";
-    app.add_option(taken ? "-o" : "-o,--output", a.output, "table, json or yaml")->check(CLI::IsMember({"table", "json", "yaml"}));
-    app.add_option("--lang", a.language, "language of reasons: en or zh")->check(CLI::IsMember({"en", "zh"}));
+    app.add_option(taken ? "-o" : "-o,--output", a.output, "table, json or yaml")
+        ->check(CLI::IsMember({"table", "json", "yaml"}));
+    app.add_option("--lang", a.language, "language of reasons: en or zh")
+        ->check(CLI::IsMember({"en", "zh"}));
 }
 
 CLI::App* add_verb(CLI::App& app, Arguments& a, const std::string& name, const std::string& summary,
@@ -47,7 +55,8 @@ void add_words(CLI::App* verb, Arguments& a, const std::string& shown, int at_le
 }
 
 void add_files(CLI::App* verb, Arguments& a) {
-    verb->add_option("-f,--file", a.files, "file or folder with objects, or - for standard input; may be repeated");
+    verb->add_option("-f,--file", a.files,
+                     "file or folder with objects, or - for standard input; may be repeated");
 }
 void add_dry_run(CLI::App* verb, Arguments& a) {
     verb->add_flag("--dry-run", a.dry_run, "let the server judge it, change nothing");
@@ -55,7 +64,8 @@ void add_dry_run(CLI::App* verb, Arguments& a) {
 void add_selectors(CLI::App* verb, Arguments& a) {
     verb->add_flag("-A,--all-projects", a.all_projects, "in every project within reach");
     verb->add_option("-l,--selector", a.label_selector, "labels: a=b,c!=d,e");
-    verb->add_option("--field-selector", a.field_selector, "fields: status.phase=running,spec.queue=q");
+    verb->add_option("--field-selector", a.field_selector,
+                     "fields: status.phase=running,spec.queue=q");
 }
 
 void add_object_verbs(CLI::App& app, Arguments& a) {
@@ -65,9 +75,11 @@ void add_object_verbs(CLI::App& app, Arguments& a) {
     CLI::App* get = add_verb(app, a, "get", "Show objects: get KIND [NAME...], get KIND/NAME");
     add_words(get, a, "KIND NAME", 1, 100);
     add_selectors(get, a);
-    CLI::App* describe = add_verb(app, a, "describe", "Show all of one object, why it is so, and what happened to it");
+    CLI::App* describe = add_verb(app, a, "describe",
+                                  "Show all of one object, why it is so, and what happened to it");
     add_words(describe, a, "KIND NAME", 1, 2);
-    CLI::App* remove = add_verb(app, a, "delete", "Delete objects: delete KIND NAME..., delete -f FILE");
+    CLI::App* remove =
+        add_verb(app, a, "delete", "Delete objects: delete KIND NAME..., delete -f FILE");
     add_words(remove, a, "KIND NAME", 0, 100);
     add_files(remove, a);
     add_dry_run(remove, a);
@@ -75,9 +87,12 @@ void add_object_verbs(CLI::App& app, Arguments& a) {
     add_words(watch, a, "KIND NAME", 1, 2);
     add_selectors(watch, a);
     watch->add_option("--timeout", a.timeout, "end after this time");
-    CLI::App* wait = add_verb(app, a, "wait", "Wait for an object: wait KIND/NAME --for phase=succeeded");
+    CLI::App* wait =
+        add_verb(app, a, "wait", "Wait for an object: wait KIND/NAME --for phase=succeeded");
     add_words(wait, a, "KIND NAME", 1, 2);
-    wait->add_option("--for", a.wait_for, "phase=A[,B...], finished, ready or deleted (default: finished; services: ready)");
+    wait->add_option(
+        "--for", a.wait_for,
+        "phase=A[,B...], finished, ready or deleted (default: finished; services: ready)");
     wait->add_option("--timeout", a.timeout, "give up after this time, such as 5m");
 }
 
@@ -85,20 +100,27 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
     CLI::App* logs = add_verb(app, a, "logs", "Show output: logs job/NAME");
     add_words(logs, a, "KIND NAME", 1, 2);
     logs->add_flag("-f,--follow", a.follow, "go on until it ends");
-    logs->add_option("--rank", a.rank, "of this rank (default: the first)")->check(CLI::NonNegativeNumber);
-    logs->add_option("--epoch", a.epoch, "of this start (default: the newest)")->check(CLI::NonNegativeNumber);
-    CLI::App* why = add_verb(app, a, "why", "Why is it as it is, and what would change it? why job/NAME");
+    logs->add_option("--rank", a.rank, "of this rank (default: the first)")
+        ->check(CLI::NonNegativeNumber);
+    logs->add_option("--epoch", a.epoch, "of this start (default: the newest)")
+        ->check(CLI::NonNegativeNumber);
+    CLI::App* why =
+        add_verb(app, a, "why", "Why is it as it is, and what would change it? why job/NAME");
     add_words(why, a, "KIND NAME", 1, 2);
-    CLI::App* events = add_verb(app, a, "events", "What happened, newest first: events [KIND/NAME]");
+    CLI::App* events =
+        add_verb(app, a, "events", "What happened, newest first: events [KIND/NAME]");
     add_words(events, a, "KIND NAME", 0, 2);
     events->add_option("--limit", a.limit, "at most so many")->check(CLI::Range(1, 500));
     CLI::App* job = add_group(app, "job", "Act on jobs");
-    for (const auto& [name, summary] : {std::pair{"cancel", "End a job"}, {"retry", "Start a finished job again"}}) {
+    for (const auto& [name, summary] :
+         {std::pair{"cancel", "End a job"}, {"retry", "Start a finished job again"}}) {
         CLI::App* verb = add_verb(*job, a, name, summary, "job");
         add_words(verb, a, "NAME", 1, 100);
         add_dry_run(verb, a);
     }
-    CLI::App* run = add_verb(app, a, "run", "Run one command as a job, show its output, return its exit code: run -- CMD");
+    CLI::App* run =
+        add_verb(app, a, "run",
+                 "Run one command as a job, show its output, return its exit code: run -- CMD");
     run->add_option("--name", a.name, "name of the job (default: drawn)");
     run->add_option("--queue", a.queue, "queue to wait in");
     run->add_option("--priority", a.priority, "-1000..1000, larger first");
@@ -116,15 +138,19 @@ void add_capacity_verbs(CLI::App& app, Arguments& a) {
     add_words(add_verb(app, a, "pool", "Devices of pools"), a, "NAME", 0, 1);
     CLI::App* usage = add_group(app, "usage", "Device time and tokens");
     CLI::App* report = add_verb(*usage, a, "report", "Of a time window", "usage");
-    report->add_option("--from", a.from, "2026-11-30T00:00:00Z, or a duration back from now such as 24h");
+    report->add_option("--from", a.from,
+                       "2026-11-30T00:00:00Z, or a duration back from now such as 24h");
     report->add_option("--to", a.to, "as --from (default: now)");
-    CLI::App* explain = add_verb(*usage, a, "explain", "Of one job or service: explain KIND/NAME", "usage");
+    CLI::App* explain =
+        add_verb(*usage, a, "explain", "Of one job or service: explain KIND/NAME", "usage");
     add_words(explain, a, "KIND NAME", 1, 2);
 }
 
 void add_serving_verbs(CLI::App& app, Arguments& a) {
     CLI::App* model = add_group(app, "model", "Models and their versions");
-    CLI::App* push = add_verb(*model, a, "push", "Make a version: push MODEL FILE, push MODEL --job JOB --output NAME", "model");
+    CLI::App* push =
+        add_verb(*model, a, "push",
+                 "Make a version: push MODEL FILE, push MODEL --job JOB --output NAME", "model");
     add_words(push, a, "MODEL FILE", 1, 2);
     push->add_option("--job", a.job, "take an output of this job");
     push->add_option("--output", a.job_output, "which output of the job");
@@ -133,19 +159,23 @@ void add_serving_verbs(CLI::App& app, Arguments& a) {
     CLI::App* service = add_group(app, "service", "Services");
     CLI::App* list = add_verb(*service, a, "list", "List services", "service");
     add_selectors(list, a);
-    add_words(add_verb(*service, a, "show", "One service, and how to call it", "service"), a, "NAME", 1, 1);
+    add_words(add_verb(*service, a, "show", "One service, and how to call it", "service"), a,
+              "NAME", 1, 1);
 }
 
 void add_access_verbs(CLI::App& app, Arguments& a) {
     CLI::App* key = add_group(app, "key", "API keys");
     CLI::App* create = add_verb(*key, a, "create", "Make a key; it is shown once", "key");
     add_words(create, a, "NAME", 1, 1);
-    create->add_option("--subject", a.subject, "user:NAME or serviceaccount:PROJECT/NAME (default: yourself)");
-    create->add_option("--services", a.services, "public names it may call (default: all)")->delimiter(',');
+    create->add_option("--subject", a.subject,
+                       "user:NAME or serviceaccount:PROJECT/NAME (default: yourself)");
+    create->add_option("--services", a.services, "public names it may call (default: all)")
+        ->delimiter(',');
     create->add_flag("--inference-only", a.inference_only, "may only call services");
     create->add_option("--requests-per-minute", a.requests_per_minute, "0: no limit");
     create->add_option("--concurrency", a.concurrency, "requests in flight");
-    create->add_option("--expires", a.expires, "2026-12-31T00:00:00Z, or a duration from now such as 720h");
+    create->add_option("--expires", a.expires,
+                       "2026-12-31T00:00:00Z, or a duration from now such as 720h");
     add_verb(*key, a, "list", "List keys", "key");
     add_words(add_verb(*key, a, "revoke", "Make a key useless", "key"), a, "NAME", 1, 1);
     add_verb(app, a, "whoami", "Subject, key and roles of the key in use");
@@ -153,17 +183,22 @@ void add_access_verbs(CLI::App& app, Arguments& a) {
     audit->add_option("--limit", a.limit, "at most so many")->check(CLI::Range(1, 500));
     add_verb(app, a, "version", "Versions of client and server");
     CLI::App* context = add_group(app, "context", "Servers and keys that this user knows");
-    CLI::App* set = add_verb(*context, a, "set", "Add or change a context and use it; the key is read from a file or standard input", "context");
+    CLI::App* set = add_verb(
+        *context, a, "set",
+        "Add or change a context and use it; the key is read from a file or standard input",
+        "context");
     add_words(set, a, "NAME", 1, 1);
     set->add_option("--key-file", a.key_file, "file with the key, or - for standard input");
-    add_words(add_verb(*context, a, "use", "Make a context the current one", "context"), a, "NAME", 1, 1);
+    add_words(add_verb(*context, a, "use", "Make a context the current one", "context"), a, "NAME",
+              1, 1);
     add_words(add_verb(*context, a, "remove", "Forget a context", "context"), a, "NAME", 1, 1);
     add_verb(*context, a, "list", "List contexts", "context");
 }
 
 }  // namespace
 
-ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& terminal, const Options& options) {
+ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& terminal,
+                                const Options& options) {
     Arguments a;
     const auto marker = std::find(words.begin(), words.end(), "--");
     if (marker != words.end()) {
@@ -178,9 +213,12 @@ ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& 
     add_serving_verbs(app, a);
     add_capacity_verbs(app, a);
     add_access_verbs(app, a);
-    for (const HostVerb& verb : options.host_verbs) app.add_subcommand(verb.name, verb.summary)->group("This host")->prefix_command();
-    app.footer("Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 denied, 5 conflict, 6 unavailable, 7 timeout,\n"
-               "8 a limit is reached, 9 internal error. `run` returns the exit code of its command.");
+    for (const HostVerb& verb : options.host_verbs)
+        app.add_subcommand(verb.name, verb.summary)->group("This host")->prefix_command();
+    app.footer(
+        "Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 denied, 5 conflict, 6 "
+        "unavailable, 7 timeout,\n"
+        "8 a limit is reached, 9 internal error. `run` returns the exit code of its command.");
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     try {
         app.parse(std::move(words));

@@ -33,7 +33,7 @@ struct Arguments {
     std::int64_t epoch = 0;
     std::int64_t limit = 100;
     std::string wait_for{};
-    std::string timeout = "0s";          // 0: as long as it takes
+    std::string timeout = "0s";  // 0: as long as it takes
     std::string from{};
     std::string to{};
 
@@ -66,6 +66,7 @@ struct ParsedArguments {
     std::optional<Arguments> arguments{};
     int exit_code = 0;
 };
-ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& terminal, const Options& options);
+ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& terminal,
+                                const Options& options);
 
 }  // namespace tandem::cli

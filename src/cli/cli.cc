@@ -16,13 +16,34 @@ struct VerbEntry {
     Verb act;
 };
 constexpr std::array<VerbEntry, 28> verbs{{
-    {"get", do_get}, {"describe", do_describe}, {"delete", do_delete}, {"apply", do_apply}, {"watch", do_watch},
-    {"wait", do_wait}, {"logs", do_logs}, {"why", do_why}, {"events", do_events}, {"job cancel", do_job_cancel},
-    {"job retry", do_job_retry}, {"run", do_run}, {"model push", do_model_push}, {"model list", do_model_list},
-    {"model versions", do_model_versions}, {"service list", do_service_list}, {"service show", do_service_show},
-    {"queue", do_queue}, {"node", do_node}, {"pool", do_pool}, {"usage report", do_usage_report},
-    {"usage explain", do_usage_explain}, {"key create", do_key_create}, {"key list", do_key_list},
-    {"key revoke", do_key_revoke}, {"whoami", do_whoami}, {"audit", do_audit}, {"version", do_version},
+    {"get", do_get},
+    {"describe", do_describe},
+    {"delete", do_delete},
+    {"apply", do_apply},
+    {"watch", do_watch},
+    {"wait", do_wait},
+    {"logs", do_logs},
+    {"why", do_why},
+    {"events", do_events},
+    {"job cancel", do_job_cancel},
+    {"job retry", do_job_retry},
+    {"run", do_run},
+    {"model push", do_model_push},
+    {"model list", do_model_list},
+    {"model versions", do_model_versions},
+    {"service list", do_service_list},
+    {"service show", do_service_show},
+    {"queue", do_queue},
+    {"node", do_node},
+    {"pool", do_pool},
+    {"usage report", do_usage_report},
+    {"usage explain", do_usage_explain},
+    {"key create", do_key_create},
+    {"key list", do_key_list},
+    {"key revoke", do_key_revoke},
+    {"whoami", do_whoami},
+    {"audit", do_audit},
+    {"version", do_version},
 }};
 
 int tell(const Error& error, const Terminal& terminal) {
@@ -36,11 +57,13 @@ int finish(const Result<int>& result, const Terminal& terminal) {
 
 Result<int> act(const Arguments& arguments, const Terminal& terminal, const Options& options) {
     if (arguments.verb.starts_with("context ")) return do_context(arguments, terminal);
-    if (arguments.verb == "version" && arguments.output == "table") terminal.out("client " + options.version + "\n");
+    if (arguments.verb == "version" && arguments.output == "table")
+        terminal.out("client " + options.version + "\n");
     TANDEM_LET(session, Session::open(arguments, terminal, options));
     for (const VerbEntry& verb : verbs)
         if (verb.name == arguments.verb) return verb.act(session);
-    return fail(ErrorCode::internal, "the verb \"" + arguments.verb + "\" is known to the help alone");
+    return fail(ErrorCode::internal,
+                "the verb \"" + arguments.verb + "\" is known to the help alone");
 }
 
 }  // namespace

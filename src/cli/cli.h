@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cli: the command line of Tandem as a function. apps/main calls run() with the process's terminal; tests with
-// their own. Everything goes through REST; verbs that work on this host (up, down, doctor, ...) are handed in
-// by apps as HostVerbs, so that help shows one program.
+// Cli: the command line of Tandem as a function. apps/main calls run() with the process's terminal;
+// tests with their own. Everything goes through REST; verbs that work on this host (up, down,
+// doctor, ...) are handed in by apps as HostVerbs, so that help shows one program.
 //
-// Output goes to out, everything else (errors, progress, questions) to err. Exit codes: cli/exit_code.h.
-// Thread rule: one call at a time; interrupts may come from any thread.
+// Output goes to out, everything else (errors, progress, questions) to err. Exit codes:
+// cli/exit_code.h. Thread rule: one call at a time; interrupts may come from any thread.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ namespace tandem::cli {
 struct Terminal {
     std::function<void(std::string_view)> out;
     std::function<void(std::string_view)> err;
-    std::function<std::string()> read_input;                     // standard input to its end
-    std::function<std::optional<std::string>()> read_line;       // one answer; absent at the end
+    std::function<std::string()> read_input;                // standard input to its end
+    std::function<std::optional<std::string>()> read_line;  // one answer; absent at the end
     std::function<std::optional<std::string>(const char* name)> environment;
     std::function<Instant()> now;
     // Calls back on Ctrl-C, from another thread, while the returned guard lives.
@@ -39,14 +39,15 @@ Terminal make_process_terminal();
 struct HostVerb {
     std::string name;
     std::string summary;
-    std::function<int(const std::vector<std::string>& arguments)> run;  // without the verb; returns the exit code
+    std::function<int(const std::vector<std::string>& arguments)>
+        run;  // without the verb; returns the exit code
 };
 
 // Where the installation of this host is and the key it was given at its first start.
 struct LocalInstallation {
-    std::string server{};      // URL
+    std::string server{};  // URL
     Secret key{};
-    bool chosen = false;       // the caller names it (TANDEM_HOME): goes before the current context
+    bool chosen = false;  // the caller names it (TANDEM_HOME): goes before the current context
 };
 
 struct Options {

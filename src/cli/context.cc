@@ -44,9 +44,12 @@ codec::Value value_of(const Context& context) {
 Status write_private(const std::string& file, std::string_view text) {
     const std::string fresh = file + ".new";
     ::unlink(fresh.c_str());
-    const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int descriptor =
+        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor < 0) return file_error(fresh, "writing");
-    const bool written = ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
+    const bool written =
+        ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+        ::fsync(descriptor) == 0;
     ::close(descriptor);
     if (!written || ::rename(fresh.c_str(), file.c_str()) != 0) return file_error(file, "writing");
     return {};
@@ -71,9 +74,12 @@ bool Contexts::remove(std::string_view name) {
 }
 
 Result<std::string> contexts_file(const Environment& environment) {
-    if (const auto folder = environment("XDG_CONFIG_HOME"); folder && !folder->empty()) return *folder + "/tandem/contexts.yaml";
-    if (const auto home = environment("HOME"); home && !home->empty()) return *home + "/.config/tandem/contexts.yaml";
-    return fail(ErrorCode::invalid, "neither HOME nor XDG_CONFIG_HOME is set: there is no place for contexts");
+    if (const auto folder = environment("XDG_CONFIG_HOME"); folder && !folder->empty())
+        return *folder + "/tandem/contexts.yaml";
+    if (const auto home = environment("HOME"); home && !home->empty())
+        return *home + "/.config/tandem/contexts.yaml";
+    return fail(ErrorCode::invalid,
+                "neither HOME nor XDG_CONFIG_HOME is set: there is no place for contexts");
 }
 
 Result<Contexts> load_contexts(const std::string& file) {
@@ -108,7 +114,9 @@ Status save_contexts(const std::string& file, const Contexts& contexts) {
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::path(file).parent_path();
     std::filesystem::create_directories(folder, error);
-    if (error) return fail(ErrorCode::internal, fmt::format("making {}: {}", folder.string(), error.message()));
+    if (error)
+        return fail(ErrorCode::internal,
+                    fmt::format("making {}: {}", folder.string(), error.message()));
     ::chmod(folder.c_str(), 0700);
     return write_private(file, codec::render_yaml(root));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: servers and keys that a user has named, in $XDG_CONFIG_HOME/tandem/contexts.yaml (or ~/.config),
-// written with mode 0600 in a folder of mode 0700. Errors say which file. Thread rule: one owner.
+// Contexts: servers and keys that a user has named, in $XDG_CONFIG_HOME/tandem/contexts.yaml (or
+// ~/.config), written with mode 0600 in a folder of mode 0700. Errors say which file. Thread rule:
+// one owner.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follow: output of a task, written as it comes. A lost connection is taken up again where the output was, so a
-// server's restart leaves neither a gap nor a line twice. Thread rule: one owner.
+// Follow: output of a task, written as it comes. A lost connection is taken up again where the
+// output was, so a server's restart leaves neither a gap nor a line twice. Thread rule: one owner.
 #pragma once
 
 #include "cli/session.h"
@@ -8,9 +8,9 @@
 namespace tandem::cli {
 
 struct LogRequest {
-    std::string path{};          // ".../jobs/NAME/logs"
-    std::int64_t rank = -1;      // -1: the first
-    std::int64_t epoch = 0;      // 0: the newest
+    std::string path{};      // ".../jobs/NAME/logs"
+    std::int64_t rank = -1;  // -1: the first
+    std::int64_t epoch = 0;  // 0: the newest
     bool follow = false;
     http::Cancel* cancel = nullptr;
 };

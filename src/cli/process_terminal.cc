@@ -30,7 +30,8 @@ void write_all(int descriptor, std::string_view text) {
 // SIGINT is blocked while it lives and read by a thread, so that the callback may do anything.
 class InterruptWatch {
   public:
-    explicit InterruptWatch(std::function<void()> on_interrupt) : on_interrupt_(std::move(on_interrupt)) {
+    explicit InterruptWatch(std::function<void()> on_interrupt)
+        : on_interrupt_(std::move(on_interrupt)) {
         sigset_t signals;
         sigemptyset(&signals);
         sigaddset(&signals, SIGINT);

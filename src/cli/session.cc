@@ -27,13 +27,15 @@ Endpoint endpoint_of(const Context& context) {
 }
 
 // A key that belongs to this very server, when one is known.
-Secret key_for(const std::string& server, const Contexts& contexts, const std::optional<LocalInstallation>& local) {
+Secret key_for(const std::string& server, const Contexts& contexts,
+               const std::optional<LocalInstallation>& local) {
     if (local && local->server == server) return local->key;
     const auto found = std::ranges::find(contexts.list, server, &Context::server);
     return found == contexts.list.end() ? Secret() : found->key;
 }
 
-Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& terminal, const Options& options) {
+Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& terminal,
+                               const Options& options) {
     const std::string env_server = terminal.environment("TANDEM_SERVER").value_or("");
     const std::string server = arguments.server.empty() ? env_server : arguments.server;
     const auto local = options.find_local ? options.find_local() : std::nullopt;
@@ -43,37 +45,60 @@ Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& termi
         TANDEM_LET(loaded, load_contexts(*file));
         contexts = std::move(loaded);
     }
-    const Context* named = contexts.find(arguments.context.empty() ? contexts.current : arguments.context);
+    const Context* named =
+        contexts.find(arguments.context.empty() ? contexts.current : arguments.context);
     if (!arguments.context.empty()) {
         if (named) return endpoint_of(*named);
-        return fail(ErrorCode::invalid, fmt::format("there is no context \"{}\"; see: tandem context list", arguments.context));
+        return fail(
+            ErrorCode::invalid,
+            fmt::format("there is no context \"{}\"; see: tandem context list", arguments.context));
     }
     Endpoint found;
-    if (!server.empty()) found = {.server = server, .key = key_for(server, contexts, local)};
-    else if (local && local->chosen) found = {.server = local->server, .key = local->key};
-    else if (named) found = endpoint_of(*named);
-    else if (local) found = {.server = local->server, .key = local->key};
-    else return fail(ErrorCode::unavailable, "no server is known: start one with `tandem up`, or set --server, TANDEM_SERVER or a context");
-    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty()) found.key = Secret(std::move(*key));
+    if (!server.empty())
+        found = {.server = server, .key = key_for(server, contexts, local)};
+    else if (local && local->chosen)
+        found = {.server = local->server, .key = local->key};
+    else if (named)
+        found = endpoint_of(*named);
+    else if (local)
+        found = {.server = local->server, .key = local->key};
+    else
+        return fail(ErrorCode::unavailable,
+                    "no server is known: start one with `tandem up`, or set --server, "
+                    "TANDEM_SERVER or a context");
+    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty())
+        found.key = Secret(std::move(*key));
     return found;
 }
 
-bool is_mutation(const std::string& method) { return method != "GET" && method != "HEAD"; }
+bool is_mutation(const std::string& method) {
+    return method != "GET" && method != "HEAD";
+}
 
 ErrorCode code_of_status(int status) {
     switch (status) {
-        case 401: return ErrorCode::unauthenticated;
-        case 403: return ErrorCode::denied;
-        case 404: return ErrorCode::not_found;
-        case 409: return ErrorCode::conflict;
-        case 410: return ErrorCode::gone;
-        case 413: return ErrorCode::too_large;
-        case 429: return ErrorCode::exhausted;
+        case 401:
+            return ErrorCode::unauthenticated;
+        case 403:
+            return ErrorCode::denied;
+        case 404:
+            return ErrorCode::not_found;
+        case 409:
+            return ErrorCode::conflict;
+        case 410:
+            return ErrorCode::gone;
+        case 413:
+            return ErrorCode::too_large;
+        case 429:
+            return ErrorCode::exhausted;
         case 502:
         case 503:
-        case 504: return ErrorCode::unavailable;
-        case 507: return ErrorCode::storage_full;
-        default: return status < 500 ? ErrorCode::invalid : ErrorCode::internal;
+        case 504:
+            return ErrorCode::unavailable;
+        case 507:
+            return ErrorCode::storage_full;
+        default:
+            return status < 500 ? ErrorCode::invalid : ErrorCode::internal;
     }
 }
 
@@ -86,7 +111,9 @@ std::optional<ErrorCode> code_of_word(std::string_view word) {
 }  // namespace
 
 Error error_of(int status, std::string_view body) {
-    Error error{code_of_status(status), fmt::format("the server answered {} {}", status, http::reason_of(status)), {}};
+    Error error{code_of_status(status),
+                fmt::format("the server answered {} {}", status, http::reason_of(status)),
+                {}};
     const auto problem = codec::parse_json(body);
     if (!problem) return error;
     const auto text = [&](std::string_view name) {
@@ -104,7 +131,8 @@ std::string render_error(const Error& error) {
     return told ? error.message : error.field + ": " + error.message;
 }
 
-Result<Session> Session::open(const Arguments& arguments, const Terminal& terminal, const Options& options) {
+Result<Session> Session::open(const Arguments& arguments, const Terminal& terminal,
+                              const Options& options) {
     TANDEM_LET(endpoint, find_endpoint(arguments, terminal, options));
     auto url = http::parse_url(endpoint.server);
     if (!url) return in_context(fmt::format("server \"{}\"", endpoint.server), url.error());
@@ -146,7 +174,8 @@ Result<codec::Value> Session::call(const Request& request) {
     const std::string key = is_mutation(request.method) ? crypto::draw_token() : std::string();
     const http::Call call = make_call(request, key);
     Result<http::Response> answer = client_->send(call);
-    for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable; ++i) {
+    for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable;
+         ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100 << i));
         answer = client_->send(call);
     }
@@ -178,16 +207,20 @@ Status Session::stream(const Request& request, Reader reader, http::Cancel* canc
 std::string Session::collection(model::Kind kind, bool all) const {
     const model::KindInfo& info = model::info_of(kind);
     std::string path = "/api/v1";
-    if (!all && info.scope != model::Scope::cluster) path += "/projects/" + http::encode_component(project_);
-    if (!all && info.scope == model::Scope::name_space) path += "/namespaces/" + http::encode_component(name_space_);
+    if (!all && info.scope != model::Scope::cluster)
+        path += "/projects/" + http::encode_component(project_);
+    if (!all && info.scope == model::Scope::name_space)
+        path += "/namespaces/" + http::encode_component(name_space_);
     return path + "/" + std::string(info.plural);
 }
 
 std::string Session::item(const model::ObjectKey& key) const {
     const model::KindInfo& info = model::info_of(key.kind);
     std::string path = "/api/v1";
-    if (info.scope != model::Scope::cluster) path += "/projects/" + http::encode_component(key.project);
-    if (info.scope == model::Scope::name_space) path += "/namespaces/" + http::encode_component(key.name_space);
+    if (info.scope != model::Scope::cluster)
+        path += "/projects/" + http::encode_component(key.project);
+    if (info.scope == model::Scope::name_space)
+        path += "/namespaces/" + http::encode_component(key.name_space);
     return path + "/" + std::string(info.plural) + "/" + http::encode_component(key.name);
 }
 
@@ -212,8 +245,10 @@ Result<Target> parse_target(const std::vector<std::string>& words) {
     const auto kind = model::find_kind_by_word(word);
     if (!kind) {
         std::string known;
-        for (const model::KindInfo& info : model::kind_table) known += (known.empty() ? "" : ", ") + std::string(info.singular);
-        return fail(ErrorCode::invalid, fmt::format("\"{}\" is no kind; kinds are {}", word.substr(0, 40), known));
+        for (const model::KindInfo& info : model::kind_table)
+            known += (known.empty() ? "" : ", ") + std::string(info.singular);
+        return fail(ErrorCode::invalid,
+                    fmt::format("\"{}\" is no kind; kinds are {}", word.substr(0, 40), known));
     }
     target.kind = *kind;
     return target;
@@ -221,7 +256,8 @@ Result<Target> parse_target(const std::vector<std::string>& words) {
 
 Result<model::ObjectKey> parse_one(const Session& session, const std::vector<std::string>& words) {
     TANDEM_LET(target, parse_target(words));
-    if (target.names.size() != 1) return fail(ErrorCode::invalid, "name exactly one object: KIND/NAME");
+    if (target.names.size() != 1)
+        return fail(ErrorCode::invalid, "name exactly one object: KIND/NAME");
     return session.key_of(target.kind, target.names.front());
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: one verb's way to the server: where it is, with which key, in which project; calls and their errors.
-// A mutation carries an idempotency key and is sent again when the connection broke; problem details come back
-// as Error with the server's code and field. Thread rule: one owner; cancel() of a stream from any thread.
+// Session: one verb's way to the server: where it is, with which key, in which project; calls and
+// their errors. A mutation carries an idempotency key and is sent again when the connection broke;
+// problem details come back as Error with the server's code and field. Thread rule: one owner;
+// cancel() of a stream from any thread.
 #pragma once
 
 #include <functional>
@@ -26,22 +27,24 @@ using QueryPairs = std::vector<std::pair<std::string, std::string>>;
 struct Request {
     std::string method = "GET";
     std::string path{};
-    QueryPairs query{};         // empty values are left out
+    QueryPairs query{};  // empty values are left out
     std::string body{};
     std::string content_type = "application/json";
 };
 
 class Session {
   public:
-    // Flags, then TANDEM_SERVER and TANDEM_API_KEY, then a chosen local installation, the current context, the
-    // local installation.
-    static Result<Session> open(const Arguments& arguments, const Terminal& terminal, const Options& options);
+    // Flags, then TANDEM_SERVER and TANDEM_API_KEY, then a chosen local installation, the current
+    // context, the local installation.
+    static Result<Session> open(const Arguments& arguments, const Terminal& terminal,
+                                const Options& options);
 
     Result<codec::Value> call(const Request& request);
     Result<codec::Value> get(const std::string& path, QueryPairs query = {}) {
         return call({.path = path, .query = std::move(query)});
     }
-    // Pieces of the body as they come; reader returns false to end. `head` sees status and headers first.
+    // Pieces of the body as they come; reader returns false to end. `head` sees status and headers
+    // first.
     struct Reader {
         std::function<bool(std::string_view)> on_piece;
         std::function<void(const http::Response&)> on_head{};
@@ -55,7 +58,8 @@ class Session {
     const std::string& server() const { return server_; }
     const std::string& client_version() const { return client_version_; }
 
-    // "/api/v1/projects/P/namespaces/N/jobs", in the session's project and namespace; all: "/api/v1/jobs".
+    // "/api/v1/projects/P/namespaces/N/jobs", in the session's project and namespace; all:
+    // "/api/v1/jobs".
     std::string collection(model::Kind kind, bool all = false) const;
     std::string item(const model::ObjectKey& key) const;
     // Name in the session's project and namespace, as far as the kind has them.

@@ -35,23 +35,40 @@ std::string age_cell(const ColumnContext& c) {
     const auto created = parse_instant(text_at(c.object, "metadata.createdAt"));
     return created ? render_age(c.now - *created) : "";
 }
-std::string reason_cell(const ColumnContext& c) { return reason_text(find_at(c.object, "status.reason"), c.language); }
-std::string flag_text(const Value* value) { return value && value->boolean ? "yes" : "no"; }
+std::string reason_cell(const ColumnContext& c) {
+    return reason_text(find_at(c.object, "status.reason"), c.language);
+}
+std::string flag_text(const Value* value) {
+    return value && value->boolean ? "yes" : "no";
+}
 
-std::string ready_flag_cell(const ColumnContext& c) { return flag_text(find_at(c.object, "status.ready")); }
-std::string closed_cell(const ColumnContext& c) { return flag_text(find_at(c.object, "spec.unschedulable")); }
-std::string revoked_cell(const ColumnContext& c) { return flag_text(find_at(c.object, "spec.revoked")); }
-std::string digest_cell(const ColumnContext& c) { return text_at(c.object, "spec.digest").substr(0, 19); }
+std::string ready_flag_cell(const ColumnContext& c) {
+    return flag_text(find_at(c.object, "status.ready"));
+}
+std::string closed_cell(const ColumnContext& c) {
+    return flag_text(find_at(c.object, "spec.unschedulable"));
+}
+std::string revoked_cell(const ColumnContext& c) {
+    return flag_text(find_at(c.object, "spec.revoked"));
+}
+std::string digest_cell(const ColumnContext& c) {
+    return text_at(c.object, "spec.digest").substr(0, 19);
+}
 
 std::string names_of(const Value* list) {
     std::string text;
     if (list)
-        for (const Value& item : list->items) text += (text.empty() ? "" : ",") + std::string(item.text_or_empty());
+        for (const Value& item : list->items)
+            text += (text.empty() ? "" : ",") + std::string(item.text_or_empty());
     return text;
 }
 
-std::string projects_cell(const ColumnContext& c) { return names_of(find_at(c.object, "spec.projects")); }
-std::string command_cell(const ColumnContext& c) { return names_of(find_at(c.object, "spec.command")); }
+std::string projects_cell(const ColumnContext& c) {
+    return names_of(find_at(c.object, "spec.projects"));
+}
+std::string command_cell(const ColumnContext& c) {
+    return names_of(find_at(c.object, "spec.command"));
+}
 
 std::string ranks_cell(const ColumnContext& c) {
     std::int64_t ranks = 0;
@@ -61,7 +78,8 @@ std::string ranks_cell(const ColumnContext& c) {
 }
 
 std::string ready_cell(const ColumnContext& c) {
-    return fmt::format("{}/{}", number_at(c.object, "status.ready"), number_at(c.object, "status.desired"));
+    return fmt::format("{}/{}", number_at(c.object, "status.ready"),
+                       number_at(c.object, "status.desired"));
 }
 
 std::string service_name_cell(const ColumnContext& c) {
@@ -75,13 +93,17 @@ std::string devices_cell(const ColumnContext& c) {
     if (const Value* devices = find_at(c.object, "status.devices"))
         for (const Value& device : devices->items) {
             const Value* healthy = device.find("healthy");
-            std::string flavor = text_at(device, "flavor") + (healthy && !healthy->boolean ? " (not healthy)" : "");
+            std::string flavor =
+                text_at(device, "flavor") + (healthy && !healthy->boolean ? " (not healthy)" : "");
             auto found = std::ranges::find(counts, flavor, &std::pair<std::string, int>::first);
-            if (found == counts.end()) counts.emplace_back(std::move(flavor), 1);
-            else ++found->second;
+            if (found == counts.end())
+                counts.emplace_back(std::move(flavor), 1);
+            else
+                ++found->second;
         }
     std::string text;
-    for (const auto& [flavor, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, flavor);
+    for (const auto& [flavor, count] : counts)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, flavor);
     return text;
 }
 
@@ -91,7 +113,8 @@ std::string shares_cell(const ColumnContext& c) {
     if (const Value* shares = find_at(c.object, "status.devices"))
         for (const Value& share : shares->items) {
             const std::string amount = text_at(share, "amount");
-            text += fmt::format("{}{}{}", text.empty() ? "" : ",", number_at(share, "index"), amount == "1" ? "" : " (" + amount + ")");
+            text += fmt::format("{}{}{}", text.empty() ? "" : ",", number_at(share, "index"),
+                                amount == "1" ? "" : " (" + amount + ")");
         }
     return text;
 }
@@ -100,8 +123,10 @@ std::string quotas_cell(const ColumnContext& c) {
     std::string text;
     if (const Value* quotas = find_at(c.object, "spec.quotas"))
         for (const Value& quota : quotas->items) {
-            text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", text_at(quota, "flavor"), text_at(quota, "nominal"));
-            if (const std::string max = text_at(quota, "max"); max != "unlimited") text += " (max " + max + ")";
+            text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", text_at(quota, "flavor"),
+                                text_at(quota, "nominal"));
+            if (const std::string max = text_at(quota, "max"); max != "unlimited")
+                text += " (max " + max + ")";
         }
     return text;
 }
@@ -109,34 +134,64 @@ std::string quotas_cell(const ColumnContext& c) {
 std::vector<Column> columns_of(model::Kind kind) {
     switch (kind) {
         case model::Kind::job:
-            return {{"PHASE", "status.phase"}, {"QUEUE", "spec.queue"}, {"PRIORITY", "spec.priority"}, {"RANKS", ranks_cell},
-                    {"STARTS", "status.epoch"}, {"AGE", age_cell}, {"REASON", reason_cell}};
+            return {{"PHASE", "status.phase"},     {"QUEUE", "spec.queue"},
+                    {"PRIORITY", "spec.priority"}, {"RANKS", ranks_cell},
+                    {"STARTS", "status.epoch"},    {"AGE", age_cell},
+                    {"REASON", reason_cell}};
         case model::Kind::service:
-            return {{"PHASE", "status.phase"}, {"READY", ready_cell}, {"VERSION", "status.servingVersion"},
-                    {"CALLED", service_name_cell}, {"AGE", age_cell}, {"REASON", reason_cell}};
+            return {{"PHASE", "status.phase"},
+                    {"READY", ready_cell},
+                    {"VERSION", "status.servingVersion"},
+                    {"CALLED", service_name_cell},
+                    {"AGE", age_cell},
+                    {"REASON", reason_cell}};
         case model::Kind::replica:
-            return {{"PHASE", "status.phase"}, {"NODE", "status.node"}, {"DEVICES", shares_cell}, {"EPOCH", "status.epoch"},
-                    {"ENDPOINT", "status.endpoint"}, {"AGE", age_cell}, {"REASON", reason_cell}};
+            return {{"PHASE", "status.phase"},       {"NODE", "status.node"},
+                    {"DEVICES", shares_cell},        {"EPOCH", "status.epoch"},
+                    {"ENDPOINT", "status.endpoint"}, {"AGE", age_cell},
+                    {"REASON", reason_cell}};
         case model::Kind::node:
-            return {{"READY", ready_flag_cell}, {"DEVICES", devices_cell}, {"CPU", "status.cpu"}, {"MEMORY", "status.memory"},
-                    {"EXECUTOR", "status.executor"}, {"CLOSED", closed_cell}, {"AGE", age_cell}};
+            return {{"READY", ready_flag_cell},
+                    {"DEVICES", devices_cell},
+                    {"CPU", "status.cpu"},
+                    {"MEMORY", "status.memory"},
+                    {"EXECUTOR", "status.executor"},
+                    {"CLOSED", closed_cell},
+                    {"AGE", age_cell}};
         case model::Kind::pool:
-            return {{"FORM", "spec.form"}, {"READY", ready_flag_cell}, {"DEVICES", "spec.devices"}, {"FLAVOR", "spec.flavor"},
-                    {"FROM", "spec.from"}, {"PROJECTS", projects_cell}, {"REASON", reason_cell}};
+            return {{"FORM", "spec.form"},       {"READY", ready_flag_cell},
+                    {"DEVICES", "spec.devices"}, {"FLAVOR", "spec.flavor"},
+                    {"FROM", "spec.from"},       {"PROJECTS", projects_cell},
+                    {"REASON", reason_cell}};
         case model::Kind::queue:
-            return {{"PARENT", "spec.parent"}, {"POOL", "spec.pool"}, {"NOMINAL", quotas_cell}, {"PROJECTS", projects_cell},
+            return {{"PARENT", "spec.parent"},
+                    {"POOL", "spec.pool"},
+                    {"NOMINAL", quotas_cell},
+                    {"PROJECTS", projects_cell},
                     {"STOP", "spec.stop"}};
         case model::Kind::runtime:
-            return {{"FORMAT", "spec.format"}, {"READY TIMEOUT", "spec.readyTimeout"}, {"COMMAND", command_cell}};
+            return {{"FORMAT", "spec.format"},
+                    {"READY TIMEOUT", "spec.readyTimeout"},
+                    {"COMMAND", command_cell}};
         case model::Kind::model_version:
-            return {{"MODEL", "spec.model"}, {"NUMBER", "spec.number"}, {"ARCHITECTURE", "spec.facts.architecture"},
-                    {"QUANTISATION", "spec.facts.quantisation"}, {"BYTES", "spec.bytes"}, {"DIGEST", digest_cell}, {"AGE", age_cell}};
+            return {{"MODEL", "spec.model"},
+                    {"NUMBER", "spec.number"},
+                    {"ARCHITECTURE", "spec.facts.architecture"},
+                    {"QUANTISATION", "spec.facts.quantisation"},
+                    {"BYTES", "spec.bytes"},
+                    {"DIGEST", digest_cell},
+                    {"AGE", age_cell}};
         case model::Kind::role_binding:
-            return {{"SUBJECT", "spec.subject"}, {"ROLE", "spec.role"}, {"IN PROJECT", "spec.project"}, {"AGE", age_cell}};
+            return {{"SUBJECT", "spec.subject"},
+                    {"ROLE", "spec.role"},
+                    {"IN PROJECT", "spec.project"},
+                    {"AGE", age_cell}};
         case model::Kind::api_key:
-            return {{"SUBJECT", "spec.subject"}, {"KEY ID", "spec.keyId"}, {"PROJECT", "spec.project"}, {"EXPIRES", "spec.expires"},
-                    {"REVOKED", revoked_cell}, {"AGE", age_cell}};
-        default: return {{"TITLE", "spec.title"}, {"AGE", age_cell}};
+            return {{"SUBJECT", "spec.subject"}, {"KEY ID", "spec.keyId"},
+                    {"PROJECT", "spec.project"}, {"EXPIRES", "spec.expires"},
+                    {"REVOKED", revoked_cell},   {"AGE", age_cell}};
+        default:
+            return {{"TITLE", "spec.title"}, {"AGE", age_cell}};
     }
 }
 
@@ -165,16 +220,21 @@ std::string text_at(const Value& value, std::string_view path) {
     return found ? std::string(found->text_or_empty()) : std::string();
 }
 
-std::int64_t number_at(const Value& value, std::string_view path) { return parse_integer(text_at(value, path)).value_or(0); }
+std::int64_t number_at(const Value& value, std::string_view path) {
+    return parse_integer(text_at(value, path)).value_or(0);
+}
 
 std::string reason_text(const Value* reason, codec::Language language) {
     if (!reason) return {};
     const auto code = model::parse_enum<model::ReasonCode>(text_at(*reason, "code"));
-    if (!code) return text_at(*reason, "text").empty() ? text_at(*reason, "code") : text_at(*reason, "text");
+    if (!code)
+        return text_at(*reason, "text").empty() ? text_at(*reason, "code")
+                                                : text_at(*reason, "text");
     model::Reason parsed{.code = *code};
     if (const Value* params = reason->find("params"))
         for (std::size_t i = 0; i < params->items.size(); ++i)
-            parsed.params.push_back({params->names[i], std::string(params->items[i].text_or_empty())});
+            parsed.params.push_back(
+                {params->names[i], std::string(params->items[i].text_or_empty())});
     return codec::render_reason(parsed, language);
 }
 
@@ -186,10 +246,13 @@ std::string render_age(Duration age) {
     return fmt::format("{}d", s / 86400);
 }
 
-Table make_table(model::Kind kind, const std::vector<const Value*>& objects, Instant now, codec::Language language, TableScope scope) {
+Table make_table(model::Kind kind, const std::vector<const Value*>& objects, Instant now,
+                 codec::Language language, TableScope scope) {
     Table table;
-    const bool in_project = scope.with_project && model::info_of(kind).scope != model::Scope::cluster;
-    const bool in_namespace = scope.with_project && model::info_of(kind).scope == model::Scope::name_space;
+    const bool in_project =
+        scope.with_project && model::info_of(kind).scope != model::Scope::cluster;
+    const bool in_namespace =
+        scope.with_project && model::info_of(kind).scope == model::Scope::name_space;
     if (in_project) table.headers.push_back("PROJECT");
     if (in_namespace) table.headers.push_back("NAMESPACE");
     table.headers.push_back("NAME");
@@ -207,9 +270,12 @@ Table make_table(model::Kind kind, const std::vector<const Value*>& objects, Ins
 
 void show(const Session& session, const Value& answer, const std::function<std::string()>& table) {
     const Terminal& terminal = session.terminal();
-    if (session.arguments().output == "json") terminal.out(codec::render_json_pretty(answer));
-    else if (session.arguments().output == "yaml") terminal.out(codec::render_yaml(answer));
-    else terminal.out(table());
+    if (session.arguments().output == "json")
+        terminal.out(codec::render_json_pretty(answer));
+    else if (session.arguments().output == "yaml")
+        terminal.out(codec::render_yaml(answer));
+    else
+        terminal.out(table());
 }
 
 void show_list(const Session& session, model::Kind kind, const Value& list, bool with_project) {
@@ -218,14 +284,16 @@ void show_list(const Session& session, model::Kind kind, const Value& list, bool
         if (const Value* items = list.find("items"))
             for (const Value& item : items->items) objects.push_back(&item);
         if (objects.empty()) return fmt::format("no {} found\n", model::info_of(kind).plural);
-        return render_table(make_table(kind, objects, session.terminal().now(), language_of(session.arguments()), {with_project}),
+        return render_table(make_table(kind, objects, session.terminal().now(),
+                                       language_of(session.arguments()), {with_project}),
                             wants_colour(session.terminal()));
     });
 }
 
 void show_one(const Session& session, model::Kind kind, const Value& object) {
     show(session, object, [&] {
-        return render_table(make_table(kind, {&object}, session.terminal().now(), language_of(session.arguments()), {}),
+        return render_table(make_table(kind, {&object}, session.terminal().now(),
+                                       language_of(session.arguments()), {}),
                             wants_colour(session.terminal()));
     });
 }
@@ -233,13 +301,19 @@ void show_one(const Session& session, model::Kind kind, const Value& object) {
 std::string calling_lines(const Value& service, const std::string& gateway) {
     std::string name = text_at(service, "spec.publicName");
     if (name.empty()) name = text_at(service, "metadata.name");
-    const std::string base = gateway.empty() ? "http://GATEWAY" : gateway.contains("://") ? gateway : "http://" + gateway;
+    const std::string base = gateway.empty()           ? "http://GATEWAY"
+                             : gateway.contains("://") ? gateway
+                                                       : "http://" + gateway;
     return fmt::format(
         "Call it:\n"
-        "  curl {0}/v1/chat/completions -H \"Authorization: Bearer $TANDEM_API_KEY\" -H \"Content-Type: application/json\" \\\n"
-        "       -d '{{\"model\":\"{1}\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'\n"
-        "  python3 -c 'from openai import OpenAI; import os; c = OpenAI(base_url=\"{0}/v1\", api_key=os.environ[\"TANDEM_API_KEY\"]); "
-        "print(c.chat.completions.create(model=\"{1}\", messages=[{{\"role\":\"user\",\"content\":\"Hello\"}}]).choices[0].message.content)'\n",
+        "  curl {0}/v1/chat/completions -H \"Authorization: Bearer $TANDEM_API_KEY\" -H "
+        "\"Content-Type: application/json\" \\\n"
+        "       -d "
+        "'{{\"model\":\"{1}\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'\n"
+        "  python3 -c 'from openai import OpenAI; import os; c = OpenAI(base_url=\"{0}/v1\", "
+        "api_key=os.environ[\"TANDEM_API_KEY\"]); "
+        "print(c.chat.completions.create(model=\"{1}\", "
+        "messages=[{{\"role\":\"user\",\"content\":\"Hello\"}}]).choices[0].message.content)'\n",
         base, name);
 }
 

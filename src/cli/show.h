@@ -34,9 +34,11 @@ Table make_table(model::Kind kind, const std::vector<const codec::Value*>& objec
                  codec::Language language, TableScope scope);
 
 // The whole answer in the asked form; `table` is only called for tables.
-void show(const Session& session, const codec::Value& answer, const std::function<std::string()>& table);
+void show(const Session& session, const codec::Value& answer,
+          const std::function<std::string()>& table);
 // A list answer ({"items": [...]}) of one kind.
-void show_list(const Session& session, model::Kind kind, const codec::Value& list, bool with_project);
+void show_list(const Session& session, model::Kind kind, const codec::Value& list,
+               bool with_project);
 void show_one(const Session& session, model::Kind kind, const codec::Value& object);
 
 // How to call a ready service: curl and SDK lines.

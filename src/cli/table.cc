@@ -17,9 +17,20 @@ constexpr std::string_view reset = "\x1b[0m";
 
 std::string_view colour_of(std::string_view word) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 14> colours{{
-        {"running", green}, {"ready", green}, {"succeeded", green}, {"pending", yellow}, {"claimed", yellow},
-        {"starting", yellow}, {"stopping", yellow}, {"updating", yellow}, {"draining", yellow}, {"degraded", red},
-        {"failed", red}, {"unknown", red}, {"rollingBack", red}, {"cancelled", yellow},
+        {"running", green},
+        {"ready", green},
+        {"succeeded", green},
+        {"pending", yellow},
+        {"claimed", yellow},
+        {"starting", yellow},
+        {"stopping", yellow},
+        {"updating", yellow},
+        {"draining", yellow},
+        {"degraded", red},
+        {"failed", red},
+        {"unknown", red},
+        {"rollingBack", red},
+        {"cancelled", yellow},
     }};
     for (const auto& [name, colour] : colours)
         if (name == word) return colour;
@@ -30,15 +41,19 @@ std::uint32_t code_point(std::string_view bytes) {
     const auto first = static_cast<unsigned char>(bytes[0]);
     if (bytes.size() == 1) return first;
     std::uint32_t code = first & (0x7Fu >> bytes.size());
-    for (std::size_t i = 1; i < bytes.size(); ++i) code = code << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3Fu);
+    for (std::size_t i = 1; i < bytes.size(); ++i)
+        code = code << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3Fu);
     return code;
 }
 
-// East Asian wide and fullwidth blocks (Unicode TR 11), as far as texts of this program and names use them.
+// East Asian wide and fullwidth blocks (Unicode TR 11), as far as texts of this program and names
+// use them.
 bool is_wide(std::uint32_t c) {
-    return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
-           (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
-           (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
+    return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+           (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+           (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+           (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
+           (c >= 0x20000 && c <= 0x3FFFD);
 }
 
 // "borrowedMilli" -> "BORROWED MILLI"
@@ -63,17 +78,23 @@ std::string cell_of(std::string_view name, const codec::Value& value) {
     if (milli && value.type == codec::ValueType::number)
         if (const auto amount = parse_integer(value.text)) return render_milli(*amount);
     switch (value.type) {
-        case codec::ValueType::null: return "";
-        case codec::ValueType::boolean: return value.boolean ? "yes" : "no";
+        case codec::ValueType::null:
+            return "";
+        case codec::ValueType::boolean:
+            return value.boolean ? "yes" : "no";
         case codec::ValueType::array:
-        case codec::ValueType::object: return value.items.empty() ? "" : codec::render_json(value);
-        default: return value.text;
+        case codec::ValueType::object:
+            return value.items.empty() ? "" : codec::render_json(value);
+        default:
+            return value.text;
     }
 }
 
 bool is_group_list(const codec::Value& value) {
     return value.type == codec::ValueType::array && !value.items.empty() &&
-           std::ranges::all_of(value.items, [](const codec::Value& item) { return item.type == codec::ValueType::object; });
+           std::ranges::all_of(value.items, [](const codec::Value& item) {
+               return item.type == codec::ValueType::object;
+           });
 }
 
 Table table_of(const codec::Value& list) {
@@ -93,7 +114,8 @@ Table table_of(const codec::Value& list) {
     return table;
 }
 
-void append_generic(std::string& out, const codec::Value& value, const std::string& title, bool colour) {
+void append_generic(std::string& out, const codec::Value& value, const std::string& title,
+                    bool colour) {
     std::string lists;
     for (std::size_t i = 0; i < value.items.size(); ++i) {
         const codec::Value& item = value.items[i];
@@ -101,7 +123,8 @@ void append_generic(std::string& out, const codec::Value& value, const std::stri
         const std::string full = title.empty() ? name : title + "." + name;
         if (is_group_list(item)) {
             const std::string head = name == "items" ? "" : full + ":\n";
-            lists += (lists.empty() && out.empty() ? "" : "\n") + head + render_table(table_of(item), colour);
+            lists += (lists.empty() && out.empty() ? "" : "\n") + head +
+                     render_table(table_of(item), colour);
         } else if (item.type == codec::ValueType::object && !item.items.empty()) {
             append_generic(lists, item, full, colour);
         } else if (!(name == "items" && item.items.empty())) {
@@ -119,9 +142,12 @@ std::string printable(std::string_view text) {
         const std::size_t length = codec::utf8_length(text, at);
         const auto byte = static_cast<unsigned char>(text[at]);
         const std::uint32_t code = length ? code_point(text.substr(at, length)) : 0;
-        if (byte == '\n' || byte == '\t') clean += ' ';
-        else if (length && code >= 0x20 && code != 0x7F && !(code >= 0x80 && code < 0xA0)) clean += text.substr(at, length);
-        else clean += '?';
+        if (byte == '\n' || byte == '\t')
+            clean += ' ';
+        else if (length && code >= 0x20 && code != 0x7F && !(code >= 0x80 && code < 0xA0))
+            clean += text.substr(at, length);
+        else
+            clean += '?';
         at += length ? length : 1;
     }
     return clean;

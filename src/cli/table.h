@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table: rows under headers, columns as wide as their widest cell on a terminal (CJK counts two); colours for
-// phases on terminals alone. Control bytes of values never reach a terminal. Thread rule: values.
+// Table: rows under headers, columns as wide as their widest cell on a terminal (CJK counts two);
+// colours for phases on terminals alone. Control bytes of values never reach a terminal. Thread
+// rule: values.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ struct Table {
 };
 std::string render_table(const Table& table, bool colour);
 
-// Any answer as text: single values as "name: value", each list of groups as a table. Names become headers
+// Any answer as text: single values as "name: value", each list of groups as a table. Names become
+// headers
 // ("borrowedMilli" -> "BORROWED", amounts in devices; "deviceMs" -> "DEVICE SECONDS").
 std::string render_generic(const codec::Value& value, bool colour);
 

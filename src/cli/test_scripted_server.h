@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of cli: a server on a free port that answers from a script, keeps what it was asked, and a terminal
-// in memory. A step is used once, in order among those of the same method and path; the last one stays.
+// For tests of cli: a server on a free port that answers from a script, keeps what it was asked,
+// and a terminal in memory. A step is used once, in order among those of the same method and path;
+// the last one stays.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,9 +35,10 @@ class ScriptedServer {
         options.tcp.push_back({});
         options.threads = 2;
         options.limits.body_max = 64 * 1024 * 1024;
-        auto started = http::Server::start(std::move(options), [this](http::Request request, http::Responder responder) {
-            answer(std::move(request), std::move(responder));
-        });
+        auto started = http::Server::start(
+            std::move(options), [this](http::Request request, http::Responder responder) {
+                answer(std::move(request), std::move(responder));
+            });
         EXPECT_TRUE(started) << started.error().message;
         server_ = std::move(*started);
     }
@@ -45,7 +47,8 @@ class ScriptedServer {
         const std::scoped_lock lock(mutex_);
         script_[method + " " + path].push_back(std::move(answer));
     }
-    void on(const std::string& method, const std::string& path, std::string body, int status = 200) {
+    void on(const std::string& method, const std::string& path, std::string body,
+            int status = 200) {
         on(method, path, ScriptedAnswer{.status = status, .body = std::move(body)});
     }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
@@ -66,7 +69,9 @@ class ScriptedServer {
             seen_.push_back(request);
             const auto found = script_.find(request.method + " " + request.path);
             if (found == script_.end())
-                step = {.status = 404, .body = R"({"status":404,"code":"not_found","detail":"nothing at )" + request.path + "\"}"};
+                step = {.status = 404,
+                        .body = R"({"status":404,"code":"not_found","detail":"nothing at )" +
+                                request.path + "\"}"};
             else if (found->second.size() == 1)
                 step = found->second.front();
             else {
@@ -75,7 +80,9 @@ class ScriptedServer {
             }
         }
         if (step.before) step.before();
-        if (!step.stream && !step.hang) return responder.respond({.status = step.status, .headers = step.headers, .body = step.body});
+        if (!step.stream && !step.hang)
+            return responder.respond(
+                {.status = step.status, .headers = step.headers, .body = step.body});
         http::Stream stream = responder.start_stream(step.status, step.headers);
         stream.write(step.body);
         if (!step.hang) return stream.close();
@@ -94,9 +101,11 @@ class ScriptedServer {
 class CliTest : public testing::Test {
   protected:
     CliTest() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "tandem-cli-XXXXXX").string();
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "tandem-cli-XXXXXX").string();
         home_ = ::mkdtemp(pattern.data());
-        environment_ = {{"HOME", home_}, {"TANDEM_SERVER", server_.url()}, {"TANDEM_API_KEY", "td_key"}};
+        environment_ = {
+            {"HOME", home_}, {"TANDEM_SERVER", server_.url()}, {"TANDEM_API_KEY", "td_key"}};
     }
     ~CliTest() override { std::filesystem::remove_all(home_); }
 

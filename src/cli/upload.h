@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upload: a file to the server's blobs, in parts, taken up again where a broken connection left it; its digest is
-// computed here and proved there. Progress goes to the terminal's err. Thread rule: one owner.
+// Upload: a file to the server's blobs, in parts, taken up again where a broken connection left it;
+// its digest is computed here and proved there. Progress goes to the terminal's err. Thread rule:
+// one owner.
 #pragma once
 
 #include <string>

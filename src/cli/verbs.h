@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verbs: one function each; gets the session with its arguments, returns the exit code or the error to tell.
-// Internal to cli. Thread rule: one at a time.
+// Verbs: one function each; gets the session with its arguments, returns the exit code or the error
+// to tell. Internal to cli. Thread rule: one at a time.
 #pragma once
 
 #include "base/result.h"
@@ -17,9 +17,10 @@ Result<int> do_describe(Session& session);
 Result<int> do_delete(Session& session);
 // verbs_apply.cc
 Result<int> do_apply(Session& session);
-// Objects of the files that were named, with project and namespace filled in where the kind has them.
+// Objects of the files that were named, with project and namespace filled in where the kind has
+// them.
 struct ManifestSource {
-    std::string where{};         // "train.yaml, object 2 (job/train)"
+    std::string where{};  // "train.yaml, object 2 (job/train)"
     codec::Value document{};
     model::ObjectKey key{};
 };
@@ -58,19 +59,22 @@ Result<int> do_version(Session& session);
 Result<int> do_context(const Arguments& arguments, const Terminal& terminal);
 
 // Whole list, page by page.
-Result<codec::Value> list_all(Session& session, model::Kind kind, QueryPairs query, bool all_projects);
+Result<codec::Value> list_all(Session& session, model::Kind kind, QueryPairs query,
+                              bool all_projects);
 // "24h" back from now, or a time; empty stays empty.
-Result<std::string> parse_moment(std::string_view text, Instant now, std::string_view flag, int direction);
+Result<std::string> parse_moment(std::string_view text, Instant now, std::string_view flag,
+                                 int direction);
 
-// A watch as it goes on, with reconnects: calls on_event(type, object) until it returns false or the deadline.
+// A watch as it goes on, with reconnects: calls on_event(type, object) until it returns false or
+// the deadline.
 enum class WatchEnd : std::uint8_t { stopped, timed_out, interrupted };
 struct WatchRequest {
     model::Kind kind = model::Kind::job;
     bool all_projects = false;
     QueryPairs query{};
-    std::int64_t version = 0;                // from a list or get
+    std::int64_t version = 0;  // from a list or get
     std::optional<Instant> deadline{};
-    http::Cancel* interrupt = nullptr;       // ends it as interrupted
+    http::Cancel* interrupt = nullptr;  // ends it as interrupted
     std::function<bool(std::string_view type, const codec::Value& object)> on_event{};
 };
 Result<WatchEnd> watch_objects(Session& session, const WatchRequest& request);

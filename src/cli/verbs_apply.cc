@@ -30,9 +30,12 @@ Result<std::vector<std::string>> expand(const std::string& name) {
     if (name == "-" || !fs::is_directory(name, error)) return std::vector<std::string>{name};
     std::vector<std::string> files;
     for (fs::directory_iterator at(name, error), end; !error && at != end; at.increment(error))
-        if (at->is_regular_file(error) && is_manifest_name(at->path())) files.push_back(at->path().string());
-    if (error) return fail(ErrorCode::invalid, fmt::format("reading {}: {}", name, error.message()));
-    if (files.empty()) return fail(ErrorCode::invalid, fmt::format("{} holds no .yaml, .yml or .json file", name));
+        if (at->is_regular_file(error) && is_manifest_name(at->path()))
+            files.push_back(at->path().string());
+    if (error)
+        return fail(ErrorCode::invalid, fmt::format("reading {}: {}", name, error.message()));
+    if (files.empty())
+        return fail(ErrorCode::invalid, fmt::format("{} holds no .yaml, .yml or .json file", name));
     std::ranges::sort(files);
     return files;
 }
@@ -41,8 +44,11 @@ Result<std::string> read_file(const Session& session, const std::string& name) {
     if (name == "-") return session.terminal().read_input();
     std::error_code error;
     const auto size = fs::file_size(name, error);
-    if (error) return fail(ErrorCode::invalid, fmt::format("reading {}: {}", name, error.message()));
-    if (size > codec::document_bytes_max) return fail(ErrorCode::too_large, fmt::format("{} has {} bytes, at most 8 MiB are taken", name, size));
+    if (error)
+        return fail(ErrorCode::invalid, fmt::format("reading {}: {}", name, error.message()));
+    if (size > codec::document_bytes_max)
+        return fail(ErrorCode::too_large,
+                    fmt::format("{} has {} bytes, at most 8 MiB are taken", name, size));
     std::ifstream stream(name, std::ios::binary);
     std::stringstream text;
     text << stream.rdbuf();
@@ -52,19 +58,22 @@ Result<std::string> read_file(const Session& session, const std::string& name) {
 
 Result<std::vector<Value>> parse_documents(const std::string& name, const std::string& text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
-    if (!name.ends_with(".json") && (first == text.npos || text[first] != '{')) return codec::parse_yaml(text);
+    if (!name.ends_with(".json") && (first == text.npos || text[first] != '{'))
+        return codec::parse_yaml(text);
     TANDEM_LET(document, codec::parse_json(text));
     return std::vector<Value>{std::move(document)};
 }
 
 // {"kind": "JobList", "items": [...]}: what `get KIND -o yaml` shows.
 bool is_list(const Value& document) {
-    return text_at(document, "kind").ends_with("List") && document.find("items") && document.find("items")->type == codec::ValueType::array;
+    return text_at(document, "kind").ends_with("List") && document.find("items") &&
+           document.find("items")->type == codec::ValueType::array;
 }
 
 Value& member_of(Value& object, const std::string& name) {
     const auto found = std::ranges::find(object.names, name);
-    if (found != object.names.end()) return object.items[static_cast<std::size_t>(found - object.names.begin())];
+    if (found != object.names.end())
+        return object.items[static_cast<std::size_t>(found - object.names.begin())];
     object.add(name, Value{});
     return object.items.back();
 }
@@ -79,13 +88,17 @@ void fill_in(Value& document, const std::string& name, const std::string& value)
 
 Result<ManifestSource> settle(const Session& session, Value document, std::string where) {
     const auto kind = model::parse_enum<model::Kind>(text_at(document, "kind"));
-    if (kind && model::info_of(*kind).scope != model::Scope::cluster) fill_in(document, "project", session.project());
-    if (kind && model::info_of(*kind).scope == model::Scope::name_space) fill_in(document, "namespace", session.name_space());
+    if (kind && model::info_of(*kind).scope != model::Scope::cluster)
+        fill_in(document, "project", session.project());
+    if (kind && model::info_of(*kind).scope == model::Scope::name_space)
+        fill_in(document, "namespace", session.name_space());
     auto object = codec::parse_manifest(document);
-    if (!object) return in_context(where, Error{object.error().code, render_error(object.error()), {}});
+    if (!object)
+        return in_context(where, Error{object.error().code, render_error(object.error()), {}});
     model::ObjectKey key = key_of(*object);
     where += fmt::format(" ({}/{})", model::info_of(key.kind).singular, key.name);
-    return ManifestSource{.where = std::move(where), .document = std::move(document), .key = std::move(key)};
+    return ManifestSource{
+        .where = std::move(where), .document = std::move(document), .key = std::move(key)};
 }
 
 // The server speaks of actions[3]; people think in files.
@@ -94,12 +107,16 @@ Error in_files(Error error, const std::vector<ManifestSource>& sources) {
     if (!error.field.starts_with(head)) return error;
     std::size_t index = 0;
     std::size_t at = head.size();
-    for (; at < error.field.size() && error.field[at] >= '0' && error.field[at] <= '9'; ++at) index = index * 10 + static_cast<std::size_t>(error.field[at] - '0');
+    for (; at < error.field.size() && error.field[at] >= '0' && error.field[at] <= '9'; ++at)
+        index = index * 10 + static_cast<std::size_t>(error.field[at] - '0');
     if (index >= sources.size()) return error;
     std::string field = error.field.substr(std::min(at + 1, error.field.size()));
     for (const std::string_view part : {".apply", "."})
         if (field.starts_with(part)) field.erase(0, part.size());
-    return {error.code, fmt::format("{}: {}{}{}", sources[index].where, field, field.empty() ? "" : ": ", error.message), {}};
+    return {error.code,
+            fmt::format("{}: {}{}{}", sources[index].where, field, field.empty() ? "" : ": ",
+                        error.message),
+            {}};
 }
 
 std::string describe_outcome(const Value& outcome) {
@@ -114,7 +131,8 @@ std::string describe_outcome(const Value& outcome) {
 
 Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
     std::vector<ManifestSource> sources;
-    if (session.arguments().files.empty()) return fail(ErrorCode::invalid, "name at least one file: -f FILE");
+    if (session.arguments().files.empty())
+        return fail(ErrorCode::invalid, "name at least one file: -f FILE");
     for (const std::string& given : session.arguments().files) {
         TANDEM_LET(files, expand(given));
         for (const std::string& file : files) {
@@ -124,11 +142,14 @@ Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
             if (!documents) return in_context(shown, documents.error());
             std::vector<Value> objects;
             for (Value& document : *documents) {
-                if (is_list(document)) std::ranges::copy(document.find("items")->items, std::back_inserter(objects));
-                else objects.push_back(std::move(document));
+                if (is_list(document))
+                    std::ranges::copy(document.find("items")->items, std::back_inserter(objects));
+                else
+                    objects.push_back(std::move(document));
             }
             for (std::size_t i = 0; i < objects.size(); ++i) {
-                std::string where = objects.size() == 1 ? shown : fmt::format("{}, object {}", shown, i + 1);
+                std::string where =
+                    objects.size() == 1 ? shown : fmt::format("{}, object {}", shown, i + 1);
                 TANDEM_LET(source, settle(session, std::move(objects[i]), std::move(where)));
                 sources.push_back(std::move(source));
             }
@@ -141,19 +162,27 @@ Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
 Result<int> do_apply(Session& session) {
     TANDEM_LET(sources, read_manifests(session));
     if (sources.size() > actions_max)
-        return fail(ErrorCode::too_large, fmt::format("{} objects in one go; at most {} are done all or none", sources.size(), actions_max));
+        return fail(ErrorCode::too_large,
+                    fmt::format("{} objects in one go; at most {} are done all or none",
+                                sources.size(), actions_max));
     std::string body = "{\"actions\":[";
-    for (const ManifestSource& source : sources) body += (body.back() == '[' ? "" : ",") + ("{\"apply\":" + codec::render_json(source.document) + "}");
+    for (const ManifestSource& source : sources)
+        body += (body.back() == '[' ? "" : ",") +
+                ("{\"apply\":" + codec::render_json(source.document) + "}");
     body += "]}";
     const bool dry_run = session.arguments().dry_run;
-    auto answer = session.call({.method = "POST", .path = "/api/v1/batch", .query = {{"dryRun", dry_run ? "true" : ""}}, .body = std::move(body)});
+    auto answer = session.call({.method = "POST",
+                                .path = "/api/v1/batch",
+                                .query = {{"dryRun", dry_run ? "true" : ""}},
+                                .body = std::move(body)});
     if (!answer) return pass_on(in_files(answer.error(), sources));
     show(session, *answer, [&] {
         std::string lines;
         const Value* outcomes = answer->find("outcomes");
         for (std::size_t i = 0; outcomes && i < outcomes->items.size() && i < sources.size(); ++i)
-            lines += fmt::format("{}/{} {}{}\n", model::info_of(sources[i].key.kind).singular, sources[i].key.name,
-                                 describe_outcome(outcomes->items[i]), dry_run ? " (dry run)" : "");
+            lines += fmt::format("{}/{} {}{}\n", model::info_of(sources[i].key.kind).singular,
+                                 sources[i].key.name, describe_outcome(outcomes->items[i]),
+                                 dry_run ? " (dry run)" : "");
         return lines;
     });
     return exit_ok;

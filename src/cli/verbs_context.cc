@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <fstream>
 #include <algorithm>
+#include <fstream>
 
 #include "cli/context.h"
 #include "cli/exit_code.h"
@@ -19,7 +19,8 @@ Result<Secret> read_key(const Arguments& arguments, const Terminal& terminal) {
         text = terminal.read_input();
     } else {
         std::ifstream stream(arguments.key_file);
-        if (!stream) return fail(ErrorCode::invalid, fmt::format("reading {} failed", arguments.key_file));
+        if (!stream)
+            return fail(ErrorCode::invalid, fmt::format("reading {} failed", arguments.key_file));
         std::getline(stream, text);
     }
     text.resize(std::min(text.find_first_of("\r\n"), text.size()));
@@ -33,7 +34,8 @@ Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Co
     Context& context = contexts.put(name);
     if (!arguments.server.empty()) context.server = arguments.server;
     if (context.server.empty()) return invalid_field("--server", "must be given for a new context");
-    if (auto url = http::parse_url(context.server); !url) return in_context("--server", url.error());
+    if (auto url = http::parse_url(context.server); !url)
+        return in_context("--server", url.error());
     if (!arguments.project.empty()) context.project = arguments.project;
     if (!arguments.name_space.empty()) context.name_space = arguments.name_space;
     if (!arguments.key_file.empty()) {
@@ -48,9 +50,12 @@ Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Co
 std::string list_contexts(const Contexts& contexts) {
     Table table{.headers = {"CURRENT", "NAME", "SERVER", "KEY", "PROJECT", "NAMESPACE"}};
     for (const Context& context : contexts.list)
-        table.rows.push_back({context.name == contexts.current ? "*" : "", context.name, context.server,
-                              context.key.empty() ? "none" : "kept", context.project, context.name_space});
-    return table.rows.empty() ? "no contexts; add one with: tandem context set NAME --server URL --key-file FILE\n" : render_table(table, false);
+        table.rows.push_back({context.name == contexts.current ? "*" : "", context.name,
+                              context.server, context.key.empty() ? "none" : "kept",
+                              context.project, context.name_space});
+    return table.rows.empty()
+               ? "no contexts; add one with: tandem context set NAME --server URL --key-file FILE\n"
+               : render_table(table, false);
 }
 
 }  // namespace
@@ -66,7 +71,8 @@ Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
     if (arguments.verb == "context set") {
         TANDEM_TRY(set_context(arguments, terminal, contexts));
     } else if (!contexts.find(name)) {
-        return fail(ErrorCode::not_found, fmt::format("there is no context \"{}\"; see: tandem context list", name));
+        return fail(ErrorCode::not_found,
+                    fmt::format("there is no context \"{}\"; see: tandem context list", name));
     } else if (arguments.verb == "context use") {
         contexts.current = name;
     } else {

@@ -16,7 +16,9 @@ void append_items(Value& list, Value page) {
     const Value* items = page.find("items");
     if (!items) return;
     for (std::size_t i = 0; i < list.names.size(); ++i)
-        if (list.names[i] == "items") list.items[i].items.insert(list.items[i].items.end(), items->items.begin(), items->items.end());
+        if (list.names[i] == "items")
+            list.items[i].items.insert(list.items[i].items.end(), items->items.begin(),
+                                       items->items.end());
 }
 
 // The list as one page: what belongs to paging is gone.
@@ -24,13 +26,15 @@ void drop_paging(Value& list) {
     for (std::size_t i = 0; i < list.names.size(); ++i) {
         if (list.names[i] != "metadata") continue;
         Value kept = codec::make_object();
-        if (const Value* version = list.items[i].find("resourceVersion")) kept.add("resourceVersion", *version);
+        if (const Value* version = list.items[i].find("resourceVersion"))
+            kept.add("resourceVersion", *version);
         list.items[i] = std::move(kept);
     }
 }
 
 Result<int> show_gateway_lines(Session& session, const Value& service) {
-    if (text_at(service, "status.phase") != "ready" && text_at(service, "status.phase") != "asleep") return exit_ok;
+    if (text_at(service, "status.phase") != "ready" && text_at(service, "status.phase") != "asleep")
+        return exit_ok;
     TANDEM_LET(version, session.get("/api/v1/version"));
     session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway")));
     return exit_ok;
@@ -40,17 +44,24 @@ Result<int> delete_keys(Session& session, const std::vector<model::ObjectKey>& k
     const bool dry_run = session.arguments().dry_run;
     int code = exit_ok;
     for (const model::ObjectKey& key : keys) {
-        auto answer = session.call({.method = "DELETE", .path = session.item(key), .query = {{"dryRun", dry_run ? "true" : ""}}});
+        auto answer = session.call({.method = "DELETE",
+                                    .path = session.item(key),
+                                    .query = {{"dryRun", dry_run ? "true" : ""}}});
         const std::string shown = fmt::format("{}/{}", model::info_of(key.kind).singular, key.name);
         if (!answer) {
             if (keys.size() == 1) return pass_on(answer.error());
-            session.terminal().err(fmt::format("tandem: {}: {}\n", shown, render_error(answer.error())));
+            session.terminal().err(
+                fmt::format("tandem: {}: {}\n", shown, render_error(answer.error())));
             code = exit_code_of(answer.error().code);
             continue;
         }
         // Work is ended before its object goes.
         const bool ending = find_at(*answer, "metadata.deletionRequestedAt") != nullptr;
-        show(session, *answer, [&] { return fmt::format("{} {}{}\n", shown, ending ? "is being ended, then deleted" : "deleted", dry_run ? " (dry run)" : ""); });
+        show(session, *answer, [&] {
+            return fmt::format("{} {}{}\n", shown,
+                               ending ? "is being ended, then deleted" : "deleted",
+                               dry_run ? " (dry run)" : "");
+        });
     }
     return code;
 }
@@ -76,7 +87,10 @@ Result<int> do_get(Session& session) {
     const Arguments& a = session.arguments();
     TANDEM_LET(target, parse_target(a.words));
     if (target.names.empty()) {
-        TANDEM_LET(list, list_all(session, target.kind, {{"labelSelector", a.label_selector}, {"fieldSelector", a.field_selector}}, a.all_projects));
+        TANDEM_LET(list, list_all(session, target.kind,
+                                  {{"labelSelector", a.label_selector},
+                                   {"fieldSelector", a.field_selector}},
+                                  a.all_projects));
         show_list(session, target.kind, list, a.all_projects);
         return exit_ok;
     }
@@ -105,19 +119,25 @@ Result<int> do_describe(Session& session) {
         return exit_ok;
     }
     terminal.out(codec::render_yaml(object));
-    const std::string reason = reason_text(find_at(object, "status.reason"), language_of(session.arguments()));
+    const std::string reason =
+        reason_text(find_at(object, "status.reason"), language_of(session.arguments()));
     if (!reason.empty()) terminal.out("\nWhy: " + printable(reason) + "\n");
     std::string about = std::string(model::info_of(key.kind).singular);
     for (const std::string* part : {&key.project, &key.name_space, &key.name})
         if (!part->empty()) about += "/" + *part;
-    const auto events = session.get("/api/v1/events", {{"about", about}, {"limit", "20"}, {"lang", session.arguments().language}});
+    const auto events =
+        session.get("/api/v1/events",
+                    {{"about", about}, {"limit", "20"}, {"lang", session.arguments().language}});
     if (!events) {
-        if (events.error().code == ErrorCode::not_found || events.error().code == ErrorCode::denied) return exit_ok;
+        if (events.error().code == ErrorCode::not_found || events.error().code == ErrorCode::denied)
+            return exit_ok;
         return pass_on(events.error());
     }
     terminal.out("\nEvents:\n");
-    for (const Value& event : events->find("items") ? events->find("items")->items : std::vector<Value>{})
-        terminal.out(fmt::format("  {}  {}\n", text_at(event, "at"), printable(text_at(event, "text"))));
+    for (const Value& event :
+         events->find("items") ? events->find("items")->items : std::vector<Value>{})
+        terminal.out(
+            fmt::format("  {}  {}\n", text_at(event, "at"), printable(text_at(event, "text"))));
     if (key.kind == model::Kind::service) return show_gateway_lines(session, object);
     return exit_ok;
 }
@@ -132,7 +152,8 @@ Result<int> do_delete(Session& session) {
         return delete_keys(session, keys);
     }
     TANDEM_LET(target, parse_target(a.words));
-    if (target.names.empty()) return fail(ErrorCode::invalid, "name what is to be deleted: delete KIND NAME...");
+    if (target.names.empty())
+        return fail(ErrorCode::invalid, "name what is to be deleted: delete KIND NAME...");
     for (const std::string& name : target.names) keys.push_back(session.key_of(target.kind, name));
     return delete_keys(session, keys);
 }

@@ -17,7 +17,10 @@ using codec::Value;
 void keep_named(Value& view, const char* member, const std::vector<std::string>& words) {
     if (words.empty()) return;
     for (std::size_t i = 0; i < view.names.size(); ++i)
-        if (view.names[i] == "items") std::erase_if(view.items[i].items, [&](const Value& line) { return text_at(line, member) != words.front(); });
+        if (view.names[i] == "items")
+            std::erase_if(view.items[i].items, [&](const Value& line) {
+                return text_at(line, member) != words.front();
+            });
 }
 
 Result<int> show_view(Session& session, const std::string& path, QueryPairs query) {
@@ -47,11 +50,16 @@ Result<model::ApiKey> wanted_key(const Session& session) {
 
 }  // namespace
 
-Result<std::string> parse_moment(std::string_view text, Instant now, std::string_view flag, int direction) {
+Result<std::string> parse_moment(std::string_view text, Instant now, std::string_view flag,
+                                 int direction) {
     if (text.empty()) return std::string();
-    if (const auto duration = parse_duration(text)) return render_instant({now.ms + direction * duration->ms});
+    if (const auto duration = parse_duration(text))
+        return render_instant({now.ms + direction * duration->ms});
     const auto at = parse_instant(text);
-    if (!at) return invalid_field(std::string(flag), "must be a time such as 2026-11-30T14:28:59Z or a duration such as 24h");
+    if (!at)
+        return invalid_field(
+            std::string(flag),
+            "must be a time such as 2026-11-30T14:28:59Z or a duration such as 24h");
     return render_instant(*at);
 }
 
@@ -65,11 +73,16 @@ Result<int> do_queue(Session& session) {
 Result<int> do_node(Session& session) {
     const auto& words = session.arguments().words;
     if (!words.empty()) {
-        TANDEM_LET(node, session.get(session.item(session.key_of(model::Kind::node, words.front()))));
+        TANDEM_LET(node,
+                   session.get(session.item(session.key_of(model::Kind::node, words.front()))));
         show(session, node, [&] {
-            std::string text = render_table(make_table(model::Kind::node, {&node}, session.terminal().now(), codec::Language::en, {}), wants_colour(session.terminal()));
+            std::string text =
+                render_table(make_table(model::Kind::node, {&node}, session.terminal().now(),
+                                        codec::Language::en, {}),
+                             wants_colour(session.terminal()));
             const Value* status = node.find("status");
-            return text + "\n" + (status ? render_generic(*status, wants_colour(session.terminal())) : "");
+            return text + "\n" +
+                   (status ? render_generic(*status, wants_colour(session.terminal())) : "");
         });
         return exit_ok;
     }
@@ -89,30 +102,42 @@ Result<int> do_usage_report(Session& session) {
     const Arguments& a = session.arguments();
     TANDEM_LET(from, parse_moment(a.from, session.terminal().now(), "--from", -1));
     TANDEM_LET(to, parse_moment(a.to, session.terminal().now(), "--to", -1));
-    return show_view(session, "/api/v1/usage/report", {{"from", from}, {"to", to}, {"project", a.project}});
+    return show_view(session, "/api/v1/usage/report",
+                     {{"from", from}, {"to", to}, {"project", a.project}});
 }
 
 Result<int> do_usage_explain(Session& session) {
     TANDEM_LET(key, parse_one(session, session.arguments().words));
     if (key.kind != model::Kind::job && key.kind != model::Kind::service)
-        return fail(ErrorCode::invalid, "jobs and services use devices: explain job/NAME or service/NAME");
+        return fail(ErrorCode::invalid,
+                    "jobs and services use devices: explain job/NAME or service/NAME");
     return show_view(session, "/api/v1/usage/explain",
-                     {{"kind", std::string(model::name_of(key.kind))}, {"project", key.project}, {"namespace", key.name_space}, {"name", key.name}, {"lang", session.arguments().language}});
+                     {{"kind", std::string(model::name_of(key.kind))},
+                      {"project", key.project},
+                      {"namespace", key.name_space},
+                      {"name", key.name},
+                      {"lang", session.arguments().language}});
 }
 
 Result<int> do_key_create(Session& session) {
     TANDEM_LET(key, wanted_key(session));
-    TANDEM_LET(made, session.call({.method = "POST", .path = "/api/v1/keys", .body = codec::render_object(key)}));
+    TANDEM_LET(made,
+               session.call(
+                   {.method = "POST", .path = "/api/v1/keys", .body = codec::render_object(key)}));
     const std::string secret = text_at(made, "status.secret");
-    if (secret.empty()) return fail(ErrorCode::internal, "the server made the key but showed no secret; revoke it and try again");
+    if (secret.empty())
+        return fail(ErrorCode::internal,
+                    "the server made the key but showed no secret; revoke it and try again");
     if (session.arguments().output == "table") {
         session.terminal().out(secret + "\n");
-        session.terminal().err(fmt::format("tandem: key/{} of {}; it is not shown again\n", key.meta.name, text_at(made, "spec.subject")));
+        session.terminal().err(fmt::format("tandem: key/{} of {}; it is not shown again\n",
+                                           key.meta.name, text_at(made, "spec.subject")));
         return exit_ok;
     }
     Value shown = codec::make_object();
     shown.add("name", codec::make_text(key.meta.name));
-    for (const char* field : {"subject", "keyId", "project"}) shown.add(field, codec::make_text(text_at(made, std::string("spec.") + field)));
+    for (const char* field : {"subject", "keyId", "project"})
+        shown.add(field, codec::make_text(text_at(made, std::string("spec.") + field)));
     shown.add("key", codec::make_text(secret));
     show(session, shown, [] { return std::string(); });
     return exit_ok;
@@ -125,28 +150,35 @@ Result<int> do_key_list(Session& session) {
 }
 
 Result<int> do_key_revoke(Session& session) {
-    const std::string path = session.item(session.key_of(model::Kind::api_key, session.arguments().words.front()));
+    const std::string path =
+        session.item(session.key_of(model::Kind::api_key, session.arguments().words.front()));
     TANDEM_LET(shown, session.get(path));
     TANDEM_LET(object, codec::parse_shown_object(shown));
     auto* key = std::get_if<model::ApiKey>(&object);
     if (!key) return fail(ErrorCode::internal, "the server answered with another kind of object");
     key->spec.revoked = true;
-    TANDEM_LET(changed, session.call({.method = "PUT", .path = path, .body = codec::render_object(object)}));
+    TANDEM_LET(changed,
+               session.call({.method = "PUT", .path = path, .body = codec::render_object(object)}));
     show(session, changed, [&] { return fmt::format("key/{} revoked\n", key->meta.name); });
     return exit_ok;
 }
 
-Result<int> do_whoami(Session& session) { return show_view(session, "/api/v1/whoami", {}); }
+Result<int> do_whoami(Session& session) {
+    return show_view(session, "/api/v1/whoami", {});
+}
 
 Result<int> do_audit(Session& session) {
-    return show_view(session, "/api/v1/audit", {{"limit", std::to_string(session.arguments().limit)}});
+    return show_view(session, "/api/v1/audit",
+                     {{"limit", std::to_string(session.arguments().limit)}});
 }
 
 Result<int> do_version(Session& session) {
     TANDEM_LET(version, session.get("/api/v1/version"));
     version.add("client", codec::make_text(session.client_version()));
     version.add("server", codec::make_text(session.server()));
-    show(session, version, [&] { return fmt::format("server {} at {}\n", text_at(version, "version"), session.server()); });
+    show(session, version, [&] {
+        return fmt::format("server {} at {}\n", text_at(version, "version"), session.server());
+    });
     return exit_ok;
 }
 

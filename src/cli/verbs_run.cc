@@ -37,9 +37,12 @@ Status take(const char* flag, const std::string& text, Parse parse, Out& out) {
 
 Result<model::Job> make_job(const Session& session) {
     const Arguments& a = session.arguments();
-    if (a.command.empty()) return fail(ErrorCode::invalid, "write the command behind --: tandem run -- echo hello");
+    if (a.command.empty())
+        return fail(ErrorCode::invalid, "write the command behind --: tandem run -- echo hello");
     model::Job job;
-    job.meta = {.name = a.name.empty() ? draw_name() : a.name, .project = session.project(), .name_space = session.name_space()};
+    job.meta = {.name = a.name.empty() ? draw_name() : a.name,
+                .project = session.project(),
+                .name_space = session.name_space()};
     job.spec.command = a.command;
     job.spec.priority = a.priority;
     job.spec.working_directory = a.working_directory;
@@ -51,7 +54,9 @@ Result<model::Job> make_job(const Session& session) {
     job.spec.roles = {{.name = "main", .resources = resources}};
     for (const std::string& entry : a.env) {
         const std::size_t equals = entry.find('=');
-        if (equals == entry.npos) return invalid_field("--env", fmt::format("must be NAME=VALUE, is \"{}\"", entry.substr(0, 40)));
+        if (equals == entry.npos)
+            return invalid_field("--env",
+                                 fmt::format("must be NAME=VALUE, is \"{}\"", entry.substr(0, 40)));
         job.spec.env[entry.substr(0, equals)] = entry.substr(equals + 1);
     }
     return job;
@@ -88,7 +93,9 @@ class JobRun {
     }
 
     Result<int> follow() {
-        const auto guard = session_.terminal().watch_interrupts ? session_.terminal().watch_interrupts([this] { on_interrupt(); }) : nullptr;
+        const auto guard = session_.terminal().watch_interrupts
+                               ? session_.terminal().watch_interrupts([this] { on_interrupt(); })
+                               : nullptr;
         std::int64_t shown_epoch = 0;
         while (true) {
             TANDEM_LET(started, wait_for_start(shown_epoch));
@@ -134,17 +141,22 @@ class JobRun {
         const QueryPairs query{{"fieldSelector", "metadata.name=" + name_}};
         TANDEM_LET(list, session_.get(session_.collection(model::Kind::job), query));
         const Value* items = list.find("items");
-        if (!items || items->items.empty()) return fail(ErrorCode::not_found, fmt::format("job \"{}\" was deleted", name_));
+        if (!items || items->items.empty())
+            return fail(ErrorCode::not_found, fmt::format("job \"{}\" was deleted", name_));
         Value last = items->items.front();
         std::string told;
         const auto ready = [&](const Value& job) {
             tell_waiting(job, told);
             const std::string phase = text_at(job, "status.phase");
-            return is_over(job) || (number_at(job, "status.epoch") > after && (phase == "running" || phase == "stopping"));
+            return is_over(job) || (number_at(job, "status.epoch") > after &&
+                                    (phase == "running" || phase == "stopping"));
         };
         if (ready(last)) return last;
         Running running(*this);
-        WatchRequest request{.kind = model::Kind::job, .query = query, .version = number_at(list, "metadata.resourceVersion"), .interrupt = &running.cancel};
+        WatchRequest request{.kind = model::Kind::job,
+                             .query = query,
+                             .version = number_at(list, "metadata.resourceVersion"),
+                             .interrupt = &running.cancel};
         bool gone = false;
         request.on_event = [&](std::string_view type, const Value& job) {
             if (text_at(job, "metadata.name") != name_) return true;
@@ -159,17 +171,23 @@ class JobRun {
     }
 
     void tell_waiting(const Value& job, std::string& told) const {
-        if (!session_.terminal().err_is_terminal || text_at(job, "status.phase") != "pending") return;
-        std::string reason = reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
+        if (!session_.terminal().err_is_terminal || text_at(job, "status.phase") != "pending")
+            return;
+        std::string reason =
+            reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
         if (reason.empty() || reason == told) return;
-        session_.terminal().err(fmt::format("tandem: job/{} waits: {}\n", name_, printable(reason)));
+        session_.terminal().err(
+            fmt::format("tandem: job/{} waits: {}\n", name_, printable(reason)));
         told = std::move(reason);
     }
 
     // A task that never ran has no output to show.
     Result<std::int64_t> show_output(std::int64_t epoch) {
         Running running(*this);
-        const LogRequest request{.path = session_.item(key_) + "/logs", .epoch = epoch, .follow = true, .cancel = &running.cancel};
+        const LogRequest request{.path = session_.item(key_) + "/logs",
+                                 .epoch = epoch,
+                                 .follow = true,
+                                 .cancel = &running.cancel};
         auto read = read_log(session_, request);
         if (!read && read.error().code == ErrorCode::not_found) return epoch;
         if (!read) return pass_on(read.error());
@@ -182,7 +200,8 @@ class JobRun {
         interrupted_ = false;
         bool detach = false;
         if (terminal.in_is_terminal) {
-            terminal.err(fmt::format("\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", name_));
+            terminal.err(
+                fmt::format("\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", name_));
             const std::string answer = terminal.read_line().value_or("c");
             if (answer.starts_with('g')) return std::optional<int>{};
             detach = answer.starts_with('d');
@@ -191,7 +210,8 @@ class JobRun {
             terminal.err(fmt::format("job/{0} runs on; see: tandem logs -f job/{0}\n", name_));
             return std::optional<int>(exit_ok);
         }
-        TANDEM_LET(answer, session_.call({.method = "POST", .path = session_.item(key_) + "/cancel"}));
+        TANDEM_LET(answer,
+                   session_.call({.method = "POST", .path = session_.item(key_) + "/cancel"}));
         (void)answer;
         terminal.err(fmt::format("job/{} is being cancelled\n", name_));
         return std::optional<int>(exit_interrupted);
@@ -199,8 +219,11 @@ class JobRun {
 
     Result<int> finish(const Value& job) {
         const int code = code_of(job);
-        const std::string reason = reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
-        if (code != exit_ok) session_.terminal().err(fmt::format("tandem: job/{} {}: {}\n", name_, text_at(job, "status.phase"), printable(reason)));
+        const std::string reason =
+            reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
+        if (code != exit_ok)
+            session_.terminal().err(fmt::format("tandem: job/{} {}: {}\n", name_,
+                                                text_at(job, "status.phase"), printable(reason)));
         return code;
     }
 
@@ -217,9 +240,12 @@ class JobRun {
 Result<int> do_run(Session& session) {
     TANDEM_LET(job, make_job(session));
     TANDEM_TRY(model::check_object(job));
-    TANDEM_LET(made, session.call({.method = "POST", .path = session.collection(model::Kind::job), .body = codec::render_object(job)}));
+    TANDEM_LET(made, session.call({.method = "POST",
+                                   .path = session.collection(model::Kind::job),
+                                   .body = codec::render_object(job)}));
     const std::string name = text_at(made, "metadata.name");
-    if (session.terminal().err_is_terminal) session.terminal().err(fmt::format("tandem: job/{}\n", name));
+    if (session.terminal().err_is_terminal)
+        session.terminal().err(fmt::format("tandem: job/{}\n", name));
     return JobRun(session, name).follow();
 }
 

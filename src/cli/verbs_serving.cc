@@ -20,7 +20,9 @@ Status ensure_model(Session& session, const std::string& name) {
     if (found.error().code != ErrorCode::not_found) return pass_on(found.error());
     model::Model object;
     object.meta = {.name = name, .project = key.project, .name_space = key.name_space};
-    TANDEM_TRY(session.call({.method = "POST", .path = session.collection(model::Kind::model), .body = codec::render_object(object)}));
+    TANDEM_TRY(session.call({.method = "POST",
+                             .path = session.collection(model::Kind::model),
+                             .body = codec::render_object(object)}));
     return {};
 }
 
@@ -50,7 +52,9 @@ Result<int> do_model_push(Session& session) {
     const Arguments& a = session.arguments();
     const bool from_job = !a.job.empty();
     if (from_job == (a.words.size() == 2) || from_job != !a.job_output.empty())
-        return fail(ErrorCode::invalid, "either name a file (push MODEL FILE) or a job and its output (push MODEL --job JOB --output NAME)");
+        return fail(ErrorCode::invalid,
+                    "either name a file (push MODEL FILE) or a job and its output (push MODEL "
+                    "--job JOB --output NAME)");
     const std::string& name = a.words.front();
     TANDEM_TRY(model::check_name(name, "MODEL"));
     std::string body;
@@ -64,7 +68,8 @@ Result<int> do_model_push(Session& session) {
     const std::string path = session.item(session.key_of(model::Kind::model, name)) + "/versions";
     TANDEM_LET(version, session.call({.method = "POST", .path = path, .body = body}));
     show(session, version, [&] {
-        return fmt::format("modelversion/{} {} {} bytes\n", text_at(version, "metadata.name"), text_at(version, "spec.digest"), text_at(version, "spec.bytes"));
+        return fmt::format("modelversion/{} {} {} bytes\n", text_at(version, "metadata.name"),
+                           text_at(version, "spec.digest"), text_at(version, "spec.bytes"));
     });
     return exit_ok;
 }
@@ -81,20 +86,26 @@ Result<int> do_model_versions(Session& session) {
     if (!words.empty())
         for (std::size_t i = 0; i < list.names.size(); ++i)
             if (list.names[i] == "items")
-                std::erase_if(list.items[i].items, [&](const Value& version) { return text_at(version, "spec.model") != words.front(); });
+                std::erase_if(list.items[i].items, [&](const Value& version) {
+                    return text_at(version, "spec.model") != words.front();
+                });
     show_list(session, model::Kind::model_version, list, false);
     return exit_ok;
 }
 
 Result<int> do_service_list(Session& session) {
     const Arguments& a = session.arguments();
-    TANDEM_LET(list, list_all(session, model::Kind::service, {{"labelSelector", a.label_selector}, {"fieldSelector", a.field_selector}}, a.all_projects));
+    TANDEM_LET(list,
+               list_all(session, model::Kind::service,
+                        {{"labelSelector", a.label_selector}, {"fieldSelector", a.field_selector}},
+                        a.all_projects));
     show_list(session, model::Kind::service, list, a.all_projects);
     return exit_ok;
 }
 
 Result<int> do_service_show(Session& session) {
-    TANDEM_LET(service, session.get(session.item(session.key_of(model::Kind::service, session.arguments().words.front()))));
+    TANDEM_LET(service, session.get(session.item(session.key_of(
+                            model::Kind::service, session.arguments().words.front()))));
     return show_service(session, service);
 }
 

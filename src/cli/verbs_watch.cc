@@ -38,10 +38,12 @@ class Alarm {
 
   private:
     void wait(http::Cancel& target, std::optional<Duration> after, const http::Cancel* other) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(after ? after->ms : 0);
+        const auto end =
+            std::chrono::steady_clock::now() + std::chrono::milliseconds(after ? after->ms : 0);
         std::unique_lock lock(mutex_);
         while (!done_) {
-            if ((after && std::chrono::steady_clock::now() >= end) || (other && other->cancelled())) return target.cancel();
+            if ((after && std::chrono::steady_clock::now() >= end) || (other && other->cancelled()))
+                return target.cancel();
             wake_.wait_for(lock, std::chrono::milliseconds(20));
         }
     }
@@ -58,7 +60,8 @@ Error error_of_event(const Value& problem) {
 // One connection of a watch.
 class WatchStream {
   public:
-    WatchStream(const WatchRequest& request, std::int64_t& version) : request_(request), version_(version) {}
+    WatchStream(const WatchRequest& request, std::int64_t& version)
+        : request_(request), version_(version) {}
 
     bool take(std::string_view bytes) {
         auto events = reader_.feed(bytes);
@@ -67,7 +70,8 @@ class WatchStream {
             auto data = codec::parse_json(event.data);
             if (!data) return end_with(data.error());
             if (event.event == "error") return end_with(error_of_event(*data));
-            if (const auto version = parse_integer(event.id)) version_ = std::max(version_, *version);
+            if (const auto version = parse_integer(event.id))
+                version_ = std::max(version_, *version);
             progressed_ = true;
             if (event.event == "bookmark") continue;
             if (!request_.on_event(event.event, *data)) {
@@ -106,7 +110,8 @@ Result<std::optional<Instant>> deadline_of(const Session& session) {
     return std::optional(session.terminal().now() + *timeout);
 }
 
-// --- wait ---------------------------------------------------------------------------------------------------
+// --- wait
+// ---------------------------------------------------------------------------------------------------
 
 struct Goal {
     std::vector<std::string> phases{};
@@ -118,9 +123,12 @@ struct Goal {
 Result<Goal> parse_goal(std::string text, model::Kind kind) {
     if (text.empty()) text = kind == model::Kind::service ? "ready" : "finished";
     Goal goal{.text = text};
-    if (text == "deleted") goal.deleted = true;
-    else if (text == "finished" && kind != model::Kind::service) goal.finished = true;
-    else if (text == "ready" && kind == model::Kind::service) goal.phases = {"ready"};
+    if (text == "deleted")
+        goal.deleted = true;
+    else if (text == "finished" && kind != model::Kind::service)
+        goal.finished = true;
+    else if (text == "ready" && kind == model::Kind::service)
+        goal.phases = {"ready"};
     else if (text.starts_with("phase=")) {
         std::string_view rest = std::string_view(text).substr(6);
         while (!rest.empty()) {
@@ -129,20 +137,26 @@ Result<Goal> parse_goal(std::string text, model::Kind kind) {
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         for (const std::string& phase : goal.phases) {
-            const bool known = kind == model::Kind::service ? model::parse_enum<model::ServicePhase>(phase).has_value()
-                                                            : model::parse_enum<model::Phase>(phase).has_value();
+            const bool known = kind == model::Kind::service
+                                   ? model::parse_enum<model::ServicePhase>(phase).has_value()
+                                   : model::parse_enum<model::Phase>(phase).has_value();
             if (!known)
-                return invalid_field("--for", fmt::format("\"{}\" is no phase; phases are {}", phase,
-                                                          kind == model::Kind::service ? model::list_names<model::ServicePhase>()
-                                                                                       : model::list_names<model::Phase>()));
+                return invalid_field("--for",
+                                     fmt::format("\"{}\" is no phase; phases are {}", phase,
+                                                 kind == model::Kind::service
+                                                     ? model::list_names<model::ServicePhase>()
+                                                     : model::list_names<model::Phase>()));
         }
     }
     if (goal.phases.empty() && !goal.deleted && !goal.finished)
-        return invalid_field("--for", "must be phase=A[,B...], finished (jobs), ready (services) or deleted");
+        return invalid_field(
+            "--for", "must be phase=A[,B...], finished (jobs), ready (services) or deleted");
     return goal;
 }
 
-bool is_end(const std::string& phase) { return phase == "succeeded" || phase == "failed" || phase == "cancelled"; }
+bool is_end(const std::string& phase) {
+    return phase == "succeeded" || phase == "failed" || phase == "cancelled";
+}
 
 // The exit code once it is decided: the goal is reached, or can't be any more.
 std::optional<int> judge(const Goal& goal, const Value& object) {
@@ -162,43 +176,61 @@ Result<WatchEnd> watch_objects(Session& session, const WatchRequest& request) {
         WatchStream stream(request, version);
         Status status;
         {
-            const Alarm alarm(cancel, left_until(request.deadline, session.terminal().now()), request.interrupt);
+            const Alarm alarm(cancel, left_until(request.deadline, session.terminal().now()),
+                              request.interrupt);
             QueryPairs query = request.query;
             query.emplace_back("watch", "true");
             query.emplace_back("resourceVersion", std::to_string(version));
-            status = session.stream({.path = session.collection(request.kind, request.all_projects), .query = std::move(query)},
-                                    {.on_piece = [&](std::string_view bytes) { return stream.take(bytes); }}, &cancel);
+            status = session.stream(
+                {.path = session.collection(request.kind, request.all_projects),
+                 .query = std::move(query)},
+                {.on_piece = [&](std::string_view bytes) { return stream.take(bytes); }}, &cancel);
         }
         if (stream.stopped()) return WatchEnd::stopped;
         if (request.interrupt && request.interrupt->cancelled()) return WatchEnd::interrupted;
-        if (request.deadline && session.terminal().now() >= *request.deadline) return WatchEnd::timed_out;
+        if (request.deadline && session.terminal().now() >= *request.deadline)
+            return WatchEnd::timed_out;
         if (stream.error()) return pass_on(*stream.error());
-        if (!status && status.error().code != ErrorCode::unavailable) return pass_on(status.error());
+        if (!status && status.error().code != ErrorCode::unavailable)
+            return pass_on(status.error());
         // The server went away or dropped a slow reader: go on from the last version seen.
         failures = stream.progressed() ? 0 : failures + 1;
-        if (failures > reconnects_max) return status ? Result<WatchEnd>(fail(ErrorCode::unavailable, "the server keeps ending the watch")) : pass_on(status.error());
-        std::this_thread::sleep_for(std::chrono::milliseconds(std::min(1000, 50 << std::min(failures, 5))));
+        if (failures > reconnects_max)
+            return status ? Result<WatchEnd>(
+                                fail(ErrorCode::unavailable, "the server keeps ending the watch"))
+                          : pass_on(status.error());
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(std::min(1000, 50 << std::min(failures, 5))));
     }
 }
 
 Result<int> do_watch(Session& session) {
     const Arguments& a = session.arguments();
     TANDEM_LET(target, parse_target(a.words));
-    if (target.names.size() > 1) return fail(ErrorCode::invalid, "watch one object, or all of a kind");
+    if (target.names.size() > 1)
+        return fail(ErrorCode::invalid, "watch one object, or all of a kind");
     std::string fields = a.field_selector;
-    if (!target.names.empty()) fields += (fields.empty() ? "" : ",") + ("metadata.name=" + target.names.front());
+    if (!target.names.empty())
+        fields += (fields.empty() ? "" : ",") + ("metadata.name=" + target.names.front());
     const QueryPairs query{{"labelSelector", a.label_selector}, {"fieldSelector", fields}};
     TANDEM_LET(deadline, deadline_of(session));
     TANDEM_LET(list, list_all(session, target.kind, query, a.all_projects));
     if (a.output == "table") show_list(session, target.kind, list, a.all_projects);
-    WatchRequest request{.kind = target.kind, .all_projects = a.all_projects, .query = query, .version = number_at(list, "metadata.resourceVersion"), .deadline = deadline};
+    WatchRequest request{.kind = target.kind,
+                         .all_projects = a.all_projects,
+                         .query = query,
+                         .version = number_at(list, "metadata.resourceVersion"),
+                         .deadline = deadline};
     request.on_event = [&](std::string_view type, const Value& object) {
-        if (!target.names.empty() && text_at(object, "metadata.name") != target.names.front()) return true;
+        if (!target.names.empty() && text_at(object, "metadata.name") != target.names.front())
+            return true;
         if (a.output != "table") {
-            session.terminal().out("{\"type\":\"" + std::string(type) + "\",\"object\":" + codec::render_json(object) + "}\n");
+            session.terminal().out("{\"type\":\"" + std::string(type) +
+                                   "\",\"object\":" + codec::render_json(object) + "}\n");
             return true;
         }
-        const Table table = make_table(target.kind, {&object}, session.terminal().now(), language_of(a), {a.all_projects});
+        const Table table = make_table(target.kind, {&object}, session.terminal().now(),
+                                       language_of(a), {a.all_projects});
         const std::string lines = render_table(table, wants_colour(session.terminal()));
         session.terminal().out(fmt::format("{:9}{}", type, lines.substr(lines.find('\n') + 1)));
         return true;
@@ -218,17 +250,23 @@ Result<int> do_wait(Session& session) {
     const Value* items = list.find("items");
     if (!items || items->items.empty()) {
         if (goal.deleted) return exit_ok;
-        return fail(ErrorCode::not_found, fmt::format("{} \"{}\" does not exist", model::info_of(key.kind).singular, key.name));
+        return fail(ErrorCode::not_found, fmt::format("{} \"{}\" does not exist",
+                                                      model::info_of(key.kind).singular, key.name));
     }
     Value last = items->items.front();
     std::optional<int> code = judge(goal, last);
-    WatchRequest request{.kind = key.kind, .query = query, .version = number_at(list, "metadata.resourceVersion"), .deadline = deadline};
+    WatchRequest request{.kind = key.kind,
+                         .query = query,
+                         .version = number_at(list, "metadata.resourceVersion"),
+                         .deadline = deadline};
     request.on_event = [&](std::string_view type, const Value& object) {
         // A deletion reaches every watcher of the kind, whatever its fields.
         if (text_at(object, "metadata.name") != key.name) return true;
         last = object;
-        if (type == "deleted") code = goal.deleted ? exit_ok : exit_not_found;
-        else code = judge(goal, object);
+        if (type == "deleted")
+            code = goal.deleted ? exit_ok : exit_not_found;
+        else
+            code = judge(goal, object);
         return !code;
     };
     WatchEnd end = WatchEnd::stopped;
@@ -239,11 +277,14 @@ Result<int> do_wait(Session& session) {
     if (a.output != "table") show(session, last, [] { return std::string(); });
     const std::string phase = text_at(last, "status.phase");
     if (end == WatchEnd::timed_out) {
-        session.terminal().err(fmt::format("tandem: not {} within {}: it is {}\n", goal.text, a.timeout, phase));
+        session.terminal().err(
+            fmt::format("tandem: not {} within {}: it is {}\n", goal.text, a.timeout, phase));
         return exit_timeout;
     }
     if (a.output == "table")
-        session.terminal().out(fmt::format("{}/{} {}\n", model::info_of(key.kind).singular, key.name, goal.deleted && *code == exit_ok ? "deleted" : phase));
+        session.terminal().out(fmt::format("{}/{} {}\n", model::info_of(key.kind).singular,
+                                           key.name,
+                                           goal.deleted && *code == exit_ok ? "deleted" : phase));
     return *code;
 }
 

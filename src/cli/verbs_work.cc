@@ -17,21 +17,27 @@ Result<int> act_on_jobs(Session& session, const char* act, const char* done) {
     for (const std::string& word : session.arguments().words) {
         const std::string name = word.starts_with("job/") ? word.substr(4) : word;
         const std::string path = session.item(session.key_of(model::Kind::job, name)) + "/" + act;
-        TANDEM_LET(answer, session.call({.method = "POST", .path = path, .query = {{"dryRun", dry_run ? "true" : ""}}}));
-        show(session, answer, [&] { return fmt::format("job/{} {}{}\n", name, done, dry_run ? " (dry run)" : ""); });
+        TANDEM_LET(answer, session.call({.method = "POST",
+                                         .path = path,
+                                         .query = {{"dryRun", dry_run ? "true" : ""}}}));
+        show(session, answer,
+             [&] { return fmt::format("job/{} {}{}\n", name, done, dry_run ? " (dry run)" : ""); });
     }
     return exit_ok;
 }
 
 std::string why_lines(const Value& why, codec::Language language) {
-    std::string text = fmt::format("{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"), text_at(why, "phase"));
+    std::string text = fmt::format("{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
+                                   text_at(why, "phase"));
     const std::string reason = reason_text(why.find("reason"), language);
     const std::string last = reason_text(why.find("lastReason"), language);
     if (!reason.empty()) text += "  why: " + printable(reason) + "\n";
     if (!last.empty() && last != reason) text += "  before: " + printable(last) + "\n";
-    if (const std::int64_t position = number_at(why, "position"); position > 0) text += fmt::format("  position in its queue: {}\n", position);
+    if (const std::int64_t position = number_at(why, "position"); position > 0)
+        text += fmt::format("  position in its queue: {}\n", position);
     if (const Value* remedies = why.find("remedies"))
-        for (const Value& remedy : remedies->items) text += "  would change it: " + printable(reason_text(&remedy, language)) + "\n";
+        for (const Value& remedy : remedies->items)
+            text += "  would change it: " + printable(reason_text(&remedy, language)) + "\n";
     return text;
 }
 
@@ -40,9 +46,13 @@ std::string why_lines(const Value& why, codec::Language language) {
 Result<int> do_logs(Session& session) {
     const Arguments& a = session.arguments();
     TANDEM_LET(key, parse_one(session, a.words));
-    if (key.kind != model::Kind::job && key.kind != model::Kind::service && key.kind != model::Kind::replica)
-        return fail(ErrorCode::invalid, fmt::format("a {} has no output; jobs, services and replicas have", model::info_of(key.kind).singular));
-    LogRequest request{.path = session.item(key) + "/logs", .rank = a.rank, .epoch = a.epoch, .follow = a.follow};
+    if (key.kind != model::Kind::job && key.kind != model::Kind::service &&
+        key.kind != model::Kind::replica)
+        return fail(ErrorCode::invalid,
+                    fmt::format("a {} has no output; jobs, services and replicas have",
+                                model::info_of(key.kind).singular));
+    LogRequest request{
+        .path = session.item(key) + "/logs", .rank = a.rank, .epoch = a.epoch, .follow = a.follow};
     TANDEM_TRY(read_log(session, request));
     return exit_ok;
 }
@@ -50,7 +60,8 @@ Result<int> do_logs(Session& session) {
 Result<int> do_why(Session& session) {
     TANDEM_LET(key, parse_one(session, session.arguments().words));
     if (key.kind == model::Kind::job || key.kind == model::Kind::service) {
-        TANDEM_LET(why, session.get(session.item(key) + "/why", {{"lang", session.arguments().language}}));
+        TANDEM_LET(
+            why, session.get(session.item(key) + "/why", {{"lang", session.arguments().language}}));
         show(session, why, [&] { return why_lines(why, language_of(session.arguments())); });
         return exit_ok;
     }
@@ -58,7 +69,8 @@ Result<int> do_why(Session& session) {
     const Value* reason = find_at(object, "status.reason");
     show(session, reason ? *reason : Value{}, [&] {
         const std::string text = reason_text(reason, language_of(session.arguments()));
-        return fmt::format("{}/{}: {}\n", model::info_of(key.kind).singular, key.name, text.empty() ? "nothing to explain" : printable(text));
+        return fmt::format("{}/{}: {}\n", model::info_of(key.kind).singular, key.name,
+                           text.empty() ? "nothing to explain" : printable(text));
     });
     return exit_ok;
 }
@@ -72,21 +84,30 @@ Result<int> do_events(Session& session) {
         for (const std::string* part : {&key.project, &key.name_space, &key.name})
             if (!part->empty()) about += "/" + *part;
     }
-    TANDEM_LET(events, session.get("/api/v1/events", {{"about", about}, {"limit", std::to_string(a.limit)}, {"lang", a.language}}));
+    TANDEM_LET(events, session.get("/api/v1/events", {{"about", about},
+                                                      {"limit", std::to_string(a.limit)},
+                                                      {"lang", a.language}}));
     show(session, events, [&] {
         Table table{.headers = {"AT", "ABOUT", "WHAT"}};
         if (const Value* items = events.find("items"))
             for (const Value& event : items->items) {
                 const auto kind = model::parse_enum<model::Kind>(text_at(event, "kind"));
-                const std::string word = kind ? std::string(model::info_of(*kind).singular) : text_at(event, "kind");
-                table.rows.push_back({text_at(event, "at"), word + "/" + text_at(event, "name"), text_at(event, "text")});
+                const std::string word =
+                    kind ? std::string(model::info_of(*kind).singular) : text_at(event, "kind");
+                table.rows.push_back({text_at(event, "at"), word + "/" + text_at(event, "name"),
+                                      text_at(event, "text")});
             }
-        return table.rows.empty() ? std::string("no events\n") : render_table(table, wants_colour(session.terminal()));
+        return table.rows.empty() ? std::string("no events\n")
+                                  : render_table(table, wants_colour(session.terminal()));
     });
     return exit_ok;
 }
 
-Result<int> do_job_cancel(Session& session) { return act_on_jobs(session, "cancel", "is being cancelled"); }
-Result<int> do_job_retry(Session& session) { return act_on_jobs(session, "retry", "starts again"); }
+Result<int> do_job_cancel(Session& session) {
+    return act_on_jobs(session, "cancel", "is being cancelled");
+}
+Result<int> do_job_retry(Session& session) {
+    return act_on_jobs(session, "retry", "starts again");
+}
 
 }  // namespace tandem::cli

@@ -3,15 +3,15 @@
 //   void describe(auto& v, Of<model::JobSpec> auto& s)
 // in codec/describe_*.h that shows every member to a visitor, in canonical order:
 //   v.named(type)                  name of the struct in the API's reference; first
-//   v.field(name, member, hint)    truth, whole number, text, enum, time, list, map, optional, struct, variant
-//   v.milli(name, member, hint)    int64 milli-units, decimal text on the wire: "0.5"
-//   v.bytes(name, member, hint)    int64 bytes, text on the wire: "4Gi"
-//   v.quota(name, member, hint)    like milli; -1 is the word "unlimited"
-//   v.server_set(name, member, hint)  like field, but what people send is ignored
-//   v.internal(name, member)       kept in records, never shown
-// Members that are empty (text, list, map, optional, zero id or time, reason "none") are not written; what is
-// absent keeps the struct's default. `keep` writes also an empty text, for members whose default is another.
-// Visitors: FieldWriter (field_writer.h), FieldReader (field_reader.h), the schema's in openapi.cc.
+//   v.field(name, member, hint)    truth, whole number, text, enum, time, list, map, optional,
+//   struct, variant v.milli(name, member, hint)    int64 milli-units, decimal text on the wire:
+//   "0.5" v.bytes(name, member, hint)    int64 bytes, text on the wire: "4Gi" v.quota(name, member,
+//   hint)    like milli; -1 is the word "unlimited" v.server_set(name, member, hint)  like field,
+//   but what people send is ignored v.internal(name, member)       kept in records, never shown
+// Members that are empty (text, list, map, optional, zero id or time, reason "none") are not
+// written; what is absent keeps the struct's default. `keep` writes also an empty text, for members
+// whose default is another. Visitors: FieldWriter (field_writer.h), FieldReader (field_reader.h),
+// the schema's in openapi.cc.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ struct Hint {
     std::string_view note{};  // one line for the reference
     std::int64_t min = std::numeric_limits<std::int64_t>::min();
     std::int64_t max = std::numeric_limits<std::int64_t>::max();
-    bool required = false;    // for the reference; model::check_object judges
+    bool required = false;  // for the reference; model::check_object judges
     bool keep = false;
 };
 

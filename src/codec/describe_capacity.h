@@ -69,12 +69,15 @@ void describe(auto& v, Of<model::PoolStatus> auto& s) {
 
 void describe(auto& v, Of<model::FlavorQuota> auto& s) {
     v.named("FlavorQuota");
-    v.field("flavor", s.flavor, {.note = "\"*\" covers every flavor without an entry", .required = true});
+    v.field("flavor", s.flavor,
+            {.note = "\"*\" covers every flavor without an entry", .required = true});
     v.quota("nominal", s.nominal, {.note = "the queue's own share"});
-    v.quota("borrowLimit", s.borrow_limit, {.note = "how much it may borrow of others' idle share"});
+    v.quota("borrowLimit", s.borrow_limit,
+            {.note = "how much it may borrow of others' idle share"});
     v.quota("lendLimit", s.lend_limit, {.note = "how much of its idle share others may borrow"});
     v.quota("max", s.max, {.note = "own and borrowed together"});
-    v.field("weight", s.weight, {.note = "for fair shares", .min = 1, .max = model::limits::weight_max});
+    v.field("weight", s.weight,
+            {.note = "for fair shares", .min = 1, .max = model::limits::weight_max});
 }
 
 void describe(auto& v, Of<model::QueueSpec> auto& s) {

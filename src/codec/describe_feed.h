@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions (see describe.h) of what server and gateways tell each other: leases, keys and routes.
+// Descriptions (see describe.h) of what server and gateways tell each other: leases, keys and
+// routes.
 #pragma once
 
 #include "codec/describe.h"

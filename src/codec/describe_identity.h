@@ -28,18 +28,21 @@ void describe(auto& v, Of<model::UserSpec> auto& s) {
 
 void describe(auto& v, Of<model::RoleBindingSpec> auto& s) {
     v.named("RoleBindingSpec");
-    v.field("subject", s.subject, {.note = "user:NAME or serviceaccount:PROJECT/NAME", .required = true});
+    v.field("subject", s.subject,
+            {.note = "user:NAME or serviceaccount:PROJECT/NAME", .required = true});
     v.field("role", s.role, {.required = true});
     v.field("project", s.project, {.note = "empty: the whole installation"});
 }
 
 void describe(auto& v, Of<model::ApiKeySpec> auto& s) {
     v.named("ApiKeySpec");
-    v.field("subject", s.subject, {.note = "user:NAME or serviceaccount:PROJECT/NAME", .required = true});
+    v.field("subject", s.subject,
+            {.note = "user:NAME or serviceaccount:PROJECT/NAME", .required = true});
     v.server_set("keyId", s.key_id, {.note = "the part of the key that is no secret"});
     v.internal("digest", s.digest);
     v.field("project", s.project, {.note = "narrows the subject's rights to one project"});
-    v.field("services", s.services, {.note = "public names it may call; empty: all that its subject may"});
+    v.field("services", s.services,
+            {.note = "public names it may call; empty: all that its subject may"});
     v.field("inferenceOnly", s.inference_only, {.note = "no rights but to call services"});
     v.field("requestsPerMinute", s.requests_per_minute,
             {.note = "0: no limit", .min = 0, .max = model::limits::rate_max});

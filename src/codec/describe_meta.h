@@ -19,10 +19,13 @@ void describe(auto& v, Of<model::Meta> auto& s) {
     v.field("annotations", s.annotations, {.note = "notes that Tandem does not read"});
     v.server_set("uid", s.uid, {.note = "never used twice"});
     v.field("generation", s.generation,
-            {.note = "counts changes of spec; when sent and not 0 it must equal the stored one", .min = 0});
-    v.server_set("resourceVersion", s.version, {.note = "grows with every change of any object", .min = 0});
+            {.note = "counts changes of spec; when sent and not 0 it must equal the stored one",
+             .min = 0});
+    v.server_set("resourceVersion", s.version,
+                 {.note = "grows with every change of any object", .min = 0});
     v.server_set("createdAt", s.created);
-    v.server_set("deletionRequestedAt", s.deletion_requested, {.note = "set while the object is being ended"});
+    v.server_set("deletionRequestedAt", s.deletion_requested,
+                 {.note = "set while the object is being ended"});
 }
 
 void describe(auto& v, Of<model::ObjectKey> auto& s) {

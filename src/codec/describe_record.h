@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions (see describe.h) of what is logged and counted: ticks, commands, inputs, intents, usage, events,
-// audit rows and answers. Tickets find a waiting caller again and are not written.
+// Descriptions (see describe.h) of what is logged and counted: ticks, commands, inputs, intents,
+// usage, events, audit rows and answers. Tickets find a waiting caller again and are not written.
 #pragma once
 
 #include "codec/describe.h"
@@ -16,15 +16,19 @@
 
 namespace tandem::codec {
 
-// --- commands and answers ---------------------------------------------------------------------------------
+// --- commands and answers
+// ---------------------------------------------------------------------------------
 void describe(auto& v, Of<model::ApplyObject> auto& s) {
     v.named("ApplyObject");
     v.field("mode", s.mode);
     v.field("object", s.object);
 }
 template <class S>
-concept KeyedAction = Of<S, model::DeleteObject> || Of<S, model::CancelJob> || Of<S, model::RetryJob>;
-void describe(auto& v, KeyedAction auto& s) { v.field("key", s.key); }
+concept KeyedAction =
+    Of<S, model::DeleteObject> || Of<S, model::CancelJob> || Of<S, model::RetryJob>;
+void describe(auto& v, KeyedAction auto& s) {
+    v.field("key", s.key);
+}
 
 void describe(auto& v, Of<model::Caller> auto& s) {
     v.named("Caller");
@@ -58,7 +62,8 @@ void describe(auto& v, Of<model::IdempotencyRow> auto& s) {
     v.field("at", s.at);
 }
 
-// --- inputs -----------------------------------------------------------------------------------------------
+// --- inputs
+// -----------------------------------------------------------------------------------------------
 void describe(auto& v, Of<model::Tick> auto& s) {
     v.named("Tick");
     v.field("now", s.now);
@@ -141,7 +146,8 @@ void describe(auto& v, Of<model::DenialSeen> auto& s) {
 }
 void describe(auto&, Of<model::TimerFired> auto&) {}
 
-// --- intents ----------------------------------------------------------------------------------------------
+// --- intents
+// ----------------------------------------------------------------------------------------------
 void describe(auto& v, Of<model::StartTask> auto& s) {
     v.field("task", s.task);
     v.field("node", s.node);
@@ -185,7 +191,8 @@ void describe(auto& v, Of<model::Intent> auto& s) {
     v.field("body", s.body);
 }
 
-// --- rows -------------------------------------------------------------------------------------------------
+// --- rows
+// -------------------------------------------------------------------------------------------------
 void describe(auto& v, Of<model::EventRecord> auto& s) {
     v.named("Event");
     v.field("id", s.id);

@@ -28,7 +28,8 @@ void describe(auto& v, Of<model::ModelFacts> auto& s) {
 void describe(auto& v, Of<model::ModelVersionSpec> auto& s) {
     v.named("ModelVersionSpec");
     v.field("model", s.model, {.required = true});
-    v.field("number", s.number, {.note = "1, 2, ...; the object's name is MODEL.vNUMBER", .min = 1});
+    v.field("number", s.number,
+            {.note = "1, 2, ...; the object's name is MODEL.vNUMBER", .min = 1});
     v.field("digest", s.digest, {.note = "sha256:HEX", .required = true});
     v.field("bytes", s.bytes, {.min = 0});
     v.field("format", s.format, {.keep = true});
@@ -38,7 +39,8 @@ void describe(auto& v, Of<model::ModelVersionSpec> auto& s) {
 
 void describe(auto& v, Of<model::RuntimeSpec> auto& s) {
     v.named("RuntimeSpec");
-    v.field("command", s.command, {.note = "may hold {model}, {port}, {alias} and other placeholders", .required = true});
+    v.field("command", s.command,
+            {.note = "may hold {model}, {port}, {alias} and other placeholders", .required = true});
     v.field("env", s.env);
     v.field("format", s.format, {.note = "of the weights it reads", .keep = true});
     v.field("readyTimeout", s.ready_timeout);
@@ -46,10 +48,13 @@ void describe(auto& v, Of<model::RuntimeSpec> auto& s) {
 
 void describe(auto& v, Of<model::ServiceScale> auto& s) {
     v.named("ServiceScale");
-    v.field("min", s.min, {.note = "0: sleeps while nobody calls", .min = 0, .max = model::limits::scale_max});
+    v.field("min", s.min,
+            {.note = "0: sleeps while nobody calls", .min = 0, .max = model::limits::scale_max});
     v.field("max", s.max, {.min = 1, .max = model::limits::scale_max});
     v.field("concurrency", s.concurrency,
-            {.note = "requests in flight that one replica takes", .min = 1, .max = model::limits::concurrency_max});
+            {.note = "requests in flight that one replica takes",
+             .min = 1,
+             .max = model::limits::concurrency_max});
     v.field("idleTimeout", s.idle_timeout, {.note = "without a request: down to min"});
 }
 
@@ -57,14 +62,18 @@ void describe(auto& v, Of<model::ServiceSpec> auto& s) {
     v.named("ServiceSpec");
     v.field("queue", s.queue, {.keep = true});
     v.field("priority", s.priority,
-            {.note = "larger first", .min = -model::limits::priority_max, .max = model::limits::priority_max});
+            {.note = "larger first",
+             .min = -model::limits::priority_max,
+             .max = model::limits::priority_max});
     v.field("model", s.model, {.required = true});
     v.field("version", s.version, {.note = "0: the newest", .min = 0});
     v.field("runtime", s.runtime, {.keep = true});
-    v.field("publicName", s.public_name, {.note = "what callers write as \"model\"; empty: the service's name"});
+    v.field("publicName", s.public_name,
+            {.note = "what callers write as \"model\"; empty: the service's name"});
     v.field("resources", s.resources);
     v.field("replicas", s.replicas);
-    v.field("contextLength", s.context_length, {.min = 1, .max = model::limits::context_length_max});
+    v.field("contextLength", s.context_length,
+            {.min = 1, .max = model::limits::context_length_max});
     v.field("threads", s.threads, {.min = 1, .max = model::limits::threads_max});
     v.field("env", s.env);
     v.field("readyTimeout", s.ready_timeout, {.note = "0s: the runtime's"});
@@ -81,7 +90,8 @@ void describe(auto& v, Of<model::ServiceStatus> auto& s) {
     v.field("ready", s.ready);
     v.field("servingVersion", s.serving_version);
     v.field("targetVersion", s.target_version, {.note = "differs while updating"});
-    v.field("refusedVersion", s.refused_version, {.note = "given up on; not tried again until another is wanted"});
+    v.field("refusedVersion", s.refused_version,
+            {.note = "given up on; not tried again until another is wanted"});
     v.field("startsFailed", s.starts_failed, {.note = "in a row"});
     v.field("notBefore", s.not_before);
     v.field("nextRank", s.next_rank);

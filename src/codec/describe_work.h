@@ -13,7 +13,9 @@ namespace tandem::codec {
 void describe(auto& v, Of<model::Resources> auto& s) {
     v.named("Resources");
     v.milli("devices", s.devices,
-            {.note = "of each replica; a fraction only below one", .min = 0, .max = model::limits::devices_milli_max});
+            {.note = "of each replica; a fraction only below one",
+             .min = 0,
+             .max = model::limits::devices_milli_max});
     v.field("flavor", s.flavor, {.note = "kind of device; empty: any one"});
     v.milli("cpu", s.cpu_milli, {.min = 0, .max = model::limits::cpu_milli_max});
     v.bytes("memory", s.memory_bytes, {.min = 0, .max = model::limits::memory_bytes_max});
@@ -69,13 +71,17 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
 void describe(auto& v, Of<model::JobRole> auto& s) {
     v.named("JobRole");
     v.field("name", s.name, {.keep = true});
-    v.field("replicas", s.replicas, {.note = "ranks, all started together", .min = 1, .max = model::limits::replicas_max});
+    v.field("replicas", s.replicas,
+            {.note = "ranks, all started together", .min = 1, .max = model::limits::replicas_max});
     v.field("resources", s.resources);
 }
 
 void describe(auto& v, Of<model::JobRetries> auto& s) {
     v.named("JobRetries");
-    v.field("limit", s.limit, {.note = "failed attempts that are tried again", .min = 0, .max = model::limits::retries_max});
+    v.field("limit", s.limit,
+            {.note = "failed attempts that are tried again",
+             .min = 0,
+             .max = model::limits::retries_max});
     v.field("backoff", s.backoff, {.note = "doubles with each, at most 5m"});
 }
 
@@ -95,7 +101,9 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.named("JobSpec");
     v.field("queue", s.queue, {.keep = true});
     v.field("priority", s.priority,
-            {.note = "larger first", .min = -model::limits::priority_max, .max = model::limits::priority_max});
+            {.note = "larger first",
+             .min = -model::limits::priority_max,
+             .max = model::limits::priority_max});
     v.field("template", s.form, {.note = "torchrun: every rank gets its environment contract"});
     v.field("command", s.command, {.note = "program and arguments", .required = true});
     v.field("env", s.env);
@@ -106,7 +114,8 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("checkpoint", s.checkpoint);
     v.field("retries", s.retries);
     v.field("maxRunTime", s.max_run_time, {.note = "of one attempt"});
-    v.field("heartbeatTimeout", s.heartbeat_timeout, {.note = "longest time without a change of TANDEM_PROGRESS_FILE"});
+    v.field("heartbeatTimeout", s.heartbeat_timeout,
+            {.note = "longest time without a change of TANDEM_PROGRESS_FILE"});
     v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
     v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
     v.field("suspend", s.suspend, {.note = "waits until this is false"});

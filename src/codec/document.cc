@@ -13,11 +13,15 @@ namespace {
 
 void append_value(JsonWriter& writer, const Value& value) {
     switch (value.type) {
-        case ValueType::null: return writer.null();
-        case ValueType::boolean: return writer.boolean(value.boolean);
-        case ValueType::number: return writer.raw(value.text);
+        case ValueType::null:
+            return writer.null();
+        case ValueType::boolean:
+            return writer.boolean(value.boolean);
+        case ValueType::number:
+            return writer.raw(value.text);
         case ValueType::text:
-        case ValueType::scalar: return writer.text(value.text);
+        case ValueType::scalar:
+            return writer.text(value.text);
         case ValueType::array:
             writer.begin_array();
             for (const Value& item : value.items) append_value(writer, item);
@@ -32,7 +36,9 @@ void append_value(JsonWriter& writer, const Value& value) {
     }
 }
 
-bool is_branch(const Value& value) { return !value.items.empty(); }
+bool is_branch(const Value& value) {
+    return !value.items.empty();
+}
 
 void append_pretty(std::string& out, const Value& value, std::size_t depth) {
     if (!is_branch(value)) {
@@ -57,20 +63,26 @@ void append_pretty(std::string& out, const Value& value, std::size_t depth) {
 
 // A word that any YAML reader takes as text and nothing else.
 bool is_plain_word(std::string_view text) {
-    constexpr std::array<std::string_view, 9> words{"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
+    constexpr std::array<std::string_view, 9> words{"true", "false", "null", "yes", "no",
+                                                    "on",   "off",   "y",    "n"};
     if (text.empty() || text.size() > 200) return false;
     std::string lower(text);
     for (char& c : lower)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
     if (std::ranges::find(words, lower) != words.end()) return false;
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    const auto fits = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || std::string_view("_-./").contains(c); };
-    return (letter(text.front()) || (text.front() == '/' && text.size() > 1)) && std::ranges::all_of(text, fits);
+    const auto fits = [&](char c) {
+        return letter(c) || (c >= '0' && c <= '9') || std::string_view("_-./").contains(c);
+    };
+    return (letter(text.front()) || (text.front() == '/' && text.size() > 1)) &&
+           std::ranges::all_of(text, fits);
 }
 
 void append_yaml_word(std::string& out, std::string_view text) {
-    if (is_plain_word(text)) out += text;
-    else append_json_text(out, text);  // JSON's string form is YAML's double-quoted form
+    if (is_plain_word(text))
+        out += text;
+    else
+        append_json_text(out, text);  // JSON's string form is YAML's double-quoted form
 }
 
 void append_yaml(std::string& out, const Value& value, std::size_t depth, bool in_list);
@@ -82,8 +94,10 @@ void append_yaml_child(std::string& out, const Value& value, std::size_t depth) 
         return;
     }
     out += ' ';
-    if (value.type == ValueType::text || value.type == ValueType::scalar) append_yaml_word(out, value.text);
-    else out += render_json(value);
+    if (value.type == ValueType::text || value.type == ValueType::scalar)
+        append_yaml_word(out, value.text);
+    else
+        out += render_json(value);
     out += '\n';
 }
 
@@ -123,7 +137,8 @@ const Value* Value::find(std::string_view name) const {
 }
 
 std::string_view Value::text_or_empty() const {
-    const bool has = type == ValueType::text || type == ValueType::scalar || type == ValueType::number;
+    const bool has =
+        type == ValueType::text || type == ValueType::scalar || type == ValueType::number;
     return has ? std::string_view(text) : std::string_view();
 }
 
@@ -132,12 +147,16 @@ void Value::add(std::string name, Value value) {
     items.push_back(std::move(value));
 }
 
-Value make_text(std::string text) { return Value{.type = ValueType::text, .text = std::move(text)}; }
-Value make_object() { return Value{.type = ValueType::object}; }
+Value make_text(std::string text) {
+    return Value{.type = ValueType::text, .text = std::move(text)};
+}
+Value make_object() {
+    return Value{.type = ValueType::object};
+}
 
 std::string_view describe_type(const Value& value) {
-    constexpr std::array<std::string_view, 7> names{"nothing", "true or false", "a number", "a text",
-                                                    "a word",  "a list",        "a group of fields"};
+    constexpr std::array<std::string_view, 7> names{
+        "nothing", "true or false", "a number", "a text", "a word", "a list", "a group of fields"};
     return names[static_cast<std::size_t>(value.type)];
 }
 
@@ -156,8 +175,10 @@ std::string render_json_pretty(const Value& value) {
 
 std::string render_yaml(const Value& value) {
     std::string out;
-    if (is_branch(value)) append_yaml(out, value, 0, false);
-    else append_yaml_child(out, value, 0);
+    if (is_branch(value))
+        append_yaml(out, value, 0, false);
+    else
+        append_yaml_child(out, value, 0);
     return out.starts_with(' ') ? out.substr(1) : out;
 }
 

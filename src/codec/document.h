@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents: JSON and YAML text to one tree of values and back. Used by the API, the CLI and the store; what
-// the values mean is codec/manifest.h's and codec/record.h's.
+// Documents: JSON and YAML text to one tree of values and back. Used by the API, the CLI and the
+// store; what the values mean is codec/manifest.h's and codec/record.h's.
 //
-// Numbers keep their text, so nothing is rounded. Unquoted YAML scalars stay `scalar`: the field they land in
-// decides what they are (0.5 is an exact decimal, yes is a word). Limits: 8 MiB of text, depth 64, 100,000
-// values and keys together, also after YAML aliases have been expanded. Strict UTF-8, no key twice.
-// Errors: invalid ("line 3, column 7: ...") or too_large. Thread rule: values; functions from any thread.
+// Numbers keep their text, so nothing is rounded. Unquoted YAML scalars stay `scalar`: the field
+// they land in decides what they are (0.5 is an exact decimal, yes is a word). Limits: 8 MiB of
+// text, depth 64, 100,000 values and keys together, also after YAML aliases have been expanded.
+// Strict UTF-8, no key twice. Errors: invalid ("line 3, column 7: ...") or too_large. Thread rule:
+// values; functions from any thread.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ struct Value {
     const Value* find(std::string_view name) const;  // of an object; null when absent
     // The text of a text, scalar or number; empty for anything else.
     std::string_view text_or_empty() const;
-    void add(std::string name, Value value);         // to an object
+    void add(std::string name, Value value);  // to an object
     bool operator==(const Value&) const = default;
 };
 

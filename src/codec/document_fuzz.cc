@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as JSON, YAML, manifest, batch, input and intent: never a crash, and what was read can be written
-// and read again to the same text.
+// Any bytes as JSON, YAML, manifest, batch, input and intent: never a crash, and what was read can
+// be written and read again to the same text.
 #include <cstdlib>
 
 #include "codec/document.h"
@@ -27,7 +27,8 @@ void check_document(const Value& document) {
         const auto back = parse_manifest_text(text);
         require(back && render_object(*back) == text);
     }
-    if (const auto actions = parse_batch(document)) require(parse_batch(*parse_json(render_batch(*actions))).has_value());
+    if (const auto actions = parse_batch(document))
+        require(parse_batch(*parse_json(render_batch(*actions))).has_value());
 }
 
 template <class T>

@@ -20,7 +20,8 @@ Value yaml(std::string_view text) {
 }
 
 TEST(json, numbers_keep_their_text) {
-    const auto value = parse_json(R"( {"a":0.10,"b":[-0,12345678901234567890,1e3],"c":null,"d":true} )");
+    const auto value =
+        parse_json(R"( {"a":0.10,"b":[-0,12345678901234567890,1e3],"c":null,"d":true} )");
     ASSERT_TRUE(value) << value.error().message;
     EXPECT_EQ(value->find("a")->text, "0.10");
     EXPECT_EQ(value->find("b")->items[0].text, "-0");
@@ -48,8 +49,9 @@ TEST(json, broken_bytes_are_written_so_that_they_can_be_read) {
 }
 
 TEST(json, bad_text_is_refused_with_its_place) {
-    for (const char* bad : {"", "{", "{\"a\":1,}", "[1 2]", "{\"a\":1}x", "'a'", "{\"a\" 1}", "nul", "\"\xC0\x80\"",
-                            "\"\xED\xA0\x80\"", "\"\\ud800\"", "01", "NaN", "// c\n1", "\"a\nb\""}) {
+    for (const char* bad :
+         {"", "{", "{\"a\":1,}", "[1 2]", "{\"a\":1}x", "'a'", "{\"a\" 1}", "nul", "\"\xC0\x80\"",
+          "\"\xED\xA0\x80\"", "\"\\ud800\"", "01", "NaN", "// c\n1", "\"a\nb\""}) {
         const auto value = parse_json(bad);
         ASSERT_FALSE(value) << bad;
         EXPECT_EQ(value.error().code, ErrorCode::invalid) << bad;
@@ -70,11 +72,13 @@ TEST(json, limits_hold) {
     std::string many = "[0";
     for (int i = 0; i < 100'000; ++i) many += ",0";
     EXPECT_EQ(parse_json(many + "]").error().code, ErrorCode::too_large);
-    EXPECT_EQ(parse_json("\"" + std::string(10'000'000, 'a') + "\"").error().code, ErrorCode::too_large);
+    EXPECT_EQ(parse_json("\"" + std::string(10'000'000, 'a') + "\"").error().code,
+              ErrorCode::too_large);
 }
 
 TEST(yaml, unquoted_words_stay_open_and_quoted_ones_are_text) {
-    const Value value = yaml("a: 0.5\nb: \"0.5\"\nc: yes\nd: ~\ne:\nf: [1, two]\ng: |\n  x\n  y\n1: one\n");
+    const Value value =
+        yaml("a: 0.5\nb: \"0.5\"\nc: yes\nd: ~\ne:\nf: [1, two]\ng: |\n  x\n  y\n1: one\n");
     EXPECT_EQ(value.find("a")->type, ValueType::scalar);
     EXPECT_EQ(value.find("a")->text, "0.5");
     EXPECT_EQ(value.find("b")->type, ValueType::text);
@@ -113,8 +117,10 @@ TEST(yaml, bomb_is_refused_before_it_unfolds) {
 }
 
 TEST(yaml, loop_and_other_unusable_text_is_refused_with_a_line) {
-    for (const char* bad : {"a: &x [1, *x]\n", "a: *nothing\n", "a: 1\na: 2\n", "a: !!binary aGk=\n", "a: [1, 2\n",
-                            "\ta: 1\n", "a: b: c\n", "? [a, b]\n: 1\n", "a: \"\xFF\"\n", "{a: 1}}\n", "[1]]\n", "{\"a\":},\"b\":[{\"c\":1}==]}\n", "%YAML 9.9.9\n---\na: 1\n"}) {
+    for (const char* bad :
+         {"a: &x [1, *x]\n", "a: *nothing\n", "a: 1\na: 2\n", "a: !!binary aGk=\n", "a: [1, 2\n",
+          "\ta: 1\n", "a: b: c\n", "? [a, b]\n: 1\n", "a: \"\xFF\"\n", "{a: 1}}\n", "[1]]\n",
+          "{\"a\":},\"b\":[{\"c\":1}==]}\n", "%YAML 9.9.9\n---\na: 1\n"}) {
         const auto documents = parse_yaml(bad);
         ASSERT_FALSE(documents) << bad;
         EXPECT_EQ(documents.error().code, ErrorCode::invalid) << bad;
@@ -127,7 +133,8 @@ TEST(yaml, limits_hold) {
     EXPECT_FALSE(parse_yaml(nested(65, '[', ']')));
     EXPECT_FALSE(parse_yaml(nested(5000, '[', ']')));
     EXPECT_EQ(parse_yaml("a: " + std::string(10'000'000, 'a')).error().code, ErrorCode::too_large);
-    std::string deep = "a: &a [[[[[[[[[[1]]]]]]]]]]\nb: " + std::string(60, '[') + "*a" + std::string(60, ']') + "\n";
+    std::string deep = "a: &a [[[[[[[[[[1]]]]]]]]]]\nb: " + std::string(60, '[') + "*a" +
+                       std::string(60, ']') + "\n";
     EXPECT_FALSE(parse_yaml(deep));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // FieldReader: the visitor of describe.h that fills a struct from a Value. Internal to codec.
 //
-// Reading goes on until the first error, which ReadContext keeps with the field's path in the sender's words
-// ("spec.roles[0].replicas"); afterwards every call does nothing. Fields that no description names are refused.
-// Thread rule: one owner.
+// Reading goes on until the first error, which ReadContext keeps with the field's path in the
+// sender's words
+// ("spec.roles[0].replicas"); afterwards every call does nothing. Fields that no description names
+// are refused. Thread rule: one owner.
 #pragma once
 
 #include <array>
@@ -21,8 +22,8 @@
 
 namespace tandem::codec {
 
-// manifest: what people send: no internal members, server-set ones are skipped. shown: what render_object
-// wrote. record: with internal members.
+// manifest: what people send: no internal members, server-set ones are skipped. shown: what
+// render_object wrote. record: with internal members.
 enum class Origin : std::uint8_t { manifest, shown, record };
 
 // Where a value stands; chained through the stack, rendered only for an error.
@@ -49,7 +50,8 @@ void read_value(ReadContext& context, const Place& place, const Value& value, Ro
 void read_value(ReadContext& context, const Place& place, const Value& value, Seed& out);
 void read_value(ReadContext& context, const Place& place, const Value& value, model::TaskName& out);
 void read_value(ReadContext& context, const Place& place, const Value& value, model::Labels& out);
-void read_value(ReadContext& context, const Place& place, const Value& value, std::vector<model::ReasonParam>& out);
+void read_value(ReadContext& context, const Place& place, const Value& value,
+                std::vector<model::ReasonParam>& out);
 void read_milli(ReadContext& context, const Place& place, const Value& value, std::int64_t& out);
 void read_bytes(ReadContext& context, const Place& place, const Value& value, std::int64_t& out);
 void read_quota(ReadContext& context, const Place& place, const Value& value, std::int64_t& out);
@@ -64,7 +66,8 @@ std::optional<std::size_t> read_word(ReadContext& context, const Place& place, c
 class FieldReader {
   public:
     // `tag`, when given, is a field that was read already ("type" of a variant).
-    FieldReader(ReadContext& context, const Place& place, const Value& object, std::string_view tag = {})
+    FieldReader(ReadContext& context, const Place& place, const Value& object,
+                std::string_view tag = {})
         : context_(context), place_(place), object_(object) {
         if (!tag.empty()) find(tag);
     }
@@ -99,7 +102,8 @@ class FieldReader {
     void get(const Place& place, const Value& value, T& out) {
         if constexpr (std::is_enum_v<T>) {
             constexpr auto& names = model::EnumNames<T>::values;
-            if (const auto index = read_word(context_, place, value, names, std::size(names))) out = static_cast<T>(*index);
+            if (const auto index = read_word(context_, place, value, names, std::size(names)))
+                out = static_cast<T>(*index);
         } else if constexpr (is_optional<T>) {
             get(place, value, out.emplace());
         } else if constexpr (std::is_same_v<T, model::Object>) {
@@ -112,7 +116,8 @@ class FieldReader {
             if (!require_type(context_, place, value, ValueType::array)) return;
             out.clear();
             out.reserve(value.items.size());
-            for (std::size_t i = 0; i < value.items.size(); ++i) get({&place, {}, i}, value.items[i], out.emplace_back());
+            for (std::size_t i = 0; i < value.items.size(); ++i)
+                get({&place, {}, i}, value.items[i], out.emplace_back());
         } else {
             get_struct(place, value, out);
         }
@@ -137,10 +142,12 @@ class FieldReader {
         static_assert(std::size(names) == std::variant_size_v<T>);
         const Value* tag = value.find("type");
         const Value none{};
-        const auto index = read_word(context_, {&place, "type"}, tag ? *tag : none, names, std::size(names));
+        const auto index =
+            read_word(context_, {&place, "type"}, tag ? *tag : none, names, std::size(names));
         if (!index) return;
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-            ((I == *index ? get_struct(place, value, out.template emplace<I>(), "type") : void()), ...);
+            ((I == *index ? get_struct(place, value, out.template emplace<I>(), "type") : void()),
+             ...);
         }(std::make_index_sequence<std::variant_size_v<T>>{});
     }
 

@@ -5,15 +5,33 @@
 
 namespace tandem::codec {
 
-void write_value(JsonWriter& json, bool value) { json.boolean(value); }
-void write_value(JsonWriter& json, std::int64_t value) { json.number(value); }
-void write_value(JsonWriter& json, const std::string& value) { json.text(value); }
-void write_value(JsonWriter& json, Instant value) { json.text(render_instant(value)); }
-void write_value(JsonWriter& json, Duration value) { json.text(render_duration(value)); }
-void write_value(JsonWriter& json, const Uid& value) { json.text(value ? value.text() : std::string()); }
-void write_value(JsonWriter& json, RowId value) { json.number(value.value); }
-void write_value(JsonWriter& json, const Seed& value) { json.text(render_hex(value)); }
-void write_value(JsonWriter& json, const model::TaskName& value) { json.text(value.text()); }
+void write_value(JsonWriter& json, bool value) {
+    json.boolean(value);
+}
+void write_value(JsonWriter& json, std::int64_t value) {
+    json.number(value);
+}
+void write_value(JsonWriter& json, const std::string& value) {
+    json.text(value);
+}
+void write_value(JsonWriter& json, Instant value) {
+    json.text(render_instant(value));
+}
+void write_value(JsonWriter& json, Duration value) {
+    json.text(render_duration(value));
+}
+void write_value(JsonWriter& json, const Uid& value) {
+    json.text(value ? value.text() : std::string());
+}
+void write_value(JsonWriter& json, RowId value) {
+    json.number(value.value);
+}
+void write_value(JsonWriter& json, const Seed& value) {
+    json.text(render_hex(value));
+}
+void write_value(JsonWriter& json, const model::TaskName& value) {
+    json.text(value.text());
+}
 
 void write_value(JsonWriter& json, const model::Labels& value) {
     json.begin_object();

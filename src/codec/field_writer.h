@@ -34,12 +34,19 @@ void write_object(JsonWriter& json, const model::Object& object, Audience audien
 
 template <class T>
 bool is_empty_value(const T& value) {
-    if constexpr (is_optional<T>) return !value;
-    else if constexpr (std::is_same_v<T, Seed>) return false;
-    else if constexpr (requires { value.empty(); }) return value.empty();
-    else if constexpr (std::is_same_v<T, Uid> || std::is_same_v<T, RowId> || std::is_same_v<T, Instant>) return value == T{};
-    else if constexpr (std::is_same_v<T, model::Reason>) return value == T{};
-    else return false;
+    if constexpr (is_optional<T>)
+        return !value;
+    else if constexpr (std::is_same_v<T, Seed>)
+        return false;
+    else if constexpr (requires { value.empty(); })
+        return value.empty();
+    else if constexpr (std::is_same_v<T, Uid> || std::is_same_v<T, RowId> ||
+                       std::is_same_v<T, Instant>)
+        return value == T{};
+    else if constexpr (std::is_same_v<T, model::Reason>)
+        return value == T{};
+    else
+        return false;
 }
 
 class FieldWriter {

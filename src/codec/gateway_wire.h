@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a gateway talks to its server; both sides take paths and shapes from here. Texts are encode() of the named
-// record (codec/record.h). The server lets in processes of its host (unix socket) and known gateways (mutual TLS).
+// How a gateway talks to its server; both sides take paths and shapes from here. Texts are encode()
+// of the named record (codec/record.h). The server lets in processes of its host (unix socket) and
+// known gateways (mutual TLS).
 //
-//   GET  feed_path?gateway=NAME     SSE: each event is `event: feed` with a FeedUpdate as data; the first is full,
+//   GET  feed_path?gateway=NAME     SSE: each event is `event: feed` with a FeedUpdate as data; the
+//   first is full,
 //                                   deltas follow in order; a comment at least every feed_beat
-//   POST leases_path                LeaseRequested -> 200 list of LeaseGrant, one for each ask in order
-//   POST load_path                  GatewayLoad -> 204
-//   POST usage_path                 UsageShipped -> 200 GatewayCursor: booked up to its sequence
+//   POST leases_path                LeaseRequested -> 200 list of LeaseGrant, one for each ask in
+//   order POST load_path                  GatewayLoad -> 204 POST usage_path UsageShipped -> 200
+//   GatewayCursor: booked up to its sequence
 #pragma once
 
 #include <string_view>

@@ -79,9 +79,12 @@ Result<Value> parse_json(std::string_view text) {
                     fmt::format("{}: {}", place_of(text, used), handler.builder.error()->message));
     if (code == boost::json::error::too_deep)
         return fail(ErrorCode::invalid, "the document is nested deeper than 64 levels");
-    if (code) return fail(ErrorCode::invalid, fmt::format("{}: not JSON: {}", place_of(text, used), code.message()));
+    if (code)
+        return fail(ErrorCode::invalid,
+                    fmt::format("{}: not JSON: {}", place_of(text, used), code.message()));
     if (const auto rest = text.find_first_not_of(" \t\r\n", used); rest != text.npos)
-        return fail(ErrorCode::invalid, fmt::format("{}: not JSON: text after the value", place_of(text, rest)));
+        return fail(ErrorCode::invalid,
+                    fmt::format("{}: not JSON: text after the value", place_of(text, rest)));
     return handler.builder.take_root();
 }
 

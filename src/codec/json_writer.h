@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JsonWriter: appends JSON to a string, one line, without a tree in between. The caller keeps begin and end
-// in balance. Text that is not UTF-8 is written with U+FFFD in place of each broken byte, so that what was
-// written can always be read. Thread rule: one owner.
+// JsonWriter: appends JSON to a string, one line, without a tree in between. The caller keeps begin
+// and end in balance. Text that is not UTF-8 is written with U+FFFD in place of each broken byte,
+// so that what was written can always be read. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>

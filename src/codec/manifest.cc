@@ -17,11 +17,14 @@
 namespace tandem::codec {
 namespace {
 
-constexpr std::array<std::string_view, 6> verbs{"apply", "create", "update", "delete", "cancel", "retry"};
+constexpr std::array<std::string_view, 6> verbs{"apply",  "create", "update",
+                                                "delete", "cancel", "retry"};
 
 // Objects without a status in the model still may come with one: it is never read.
 struct SkippedStatus {};
-void describe(auto& v, Of<SkippedStatus> auto&) { v.named("Status"); }
+void describe(auto& v, Of<SkippedStatus> auto&) {
+    v.named("Status");
+}
 
 template <class S>
 void read_body(ReadContext& context, const Place& place, const Value& value, S& object) {
@@ -47,7 +50,8 @@ Result<model::Object> parse_object(const Value& document, Origin origin) {
 void read_action(ReadContext& context, const Place& place, const Value& value, model::Action& out) {
     if (!require_type(context, place, value, ValueType::object)) return;
     if (value.items.size() != 1)
-        return context.refuse(place, fmt::format("must hold exactly one of {}", fmt::join(verbs, ", ")));
+        return context.refuse(place,
+                              fmt::format("must hold exactly one of {}", fmt::join(verbs, ", ")));
     const Value verb = make_text(value.names[0]);
     const auto index = read_word(context, place, verb, verbs.data(), verbs.size());
     if (!index) return;
@@ -62,9 +66,12 @@ void read_action(ReadContext& context, const Place& place, const Value& value, m
     }
     model::ObjectKey key;
     FieldReader(context, inner, value.items[0]).get(inner, value.items[0], key);
-    if (*index == 3) out = model::DeleteObject{std::move(key)};
-    else if (*index == 4) out = model::CancelJob{std::move(key)};
-    else out = model::RetryJob{std::move(key)};
+    if (*index == 3)
+        out = model::DeleteObject{std::move(key)};
+    else if (*index == 4)
+        out = model::CancelJob{std::move(key)};
+    else
+        out = model::RetryJob{std::move(key)};
 }
 
 std::string_view verb_of(const model::Action& action) {
@@ -81,7 +88,8 @@ void read_object(ReadContext& context, const Place& place, const Value& value, m
     read_word(context, {&place, "apiVersion"}, version ? *version : none, &api_version, 1);
     const Value* kind = value.find("kind");
     constexpr auto& kinds = model::EnumNames<model::Kind>::values;
-    const auto index = read_word(context, {&place, "kind"}, kind ? *kind : none, kinds, std::size(kinds));
+    const auto index =
+        read_word(context, {&place, "kind"}, kind ? *kind : none, kinds, std::size(kinds));
     if (!index || context.error) return;
     out = model::make_object(static_cast<model::Kind>(*index));
     std::visit([&](auto& object) { read_body(context, place, value, object); }, out);
@@ -98,8 +106,12 @@ void write_object(JsonWriter& json, const model::Object& object, Audience audien
     json.end_object();
 }
 
-Result<model::Object> parse_manifest(const Value& document) { return parse_object(document, Origin::manifest); }
-Result<model::Object> parse_shown_object(const Value& document) { return parse_object(document, Origin::shown); }
+Result<model::Object> parse_manifest(const Value& document) {
+    return parse_object(document, Origin::manifest);
+}
+Result<model::Object> parse_shown_object(const Value& document) {
+    return parse_object(document, Origin::shown);
+}
 
 Result<model::Object> parse_manifest_text(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -110,7 +122,8 @@ Result<model::Object> parse_manifest_text(std::string_view text) {
     }
     TANDEM_LET(documents, parse_yaml(text));
     if (documents.size() != 1)
-        return fail(ErrorCode::invalid, fmt::format("must be one object, holds {} documents", documents.size()));
+        return fail(ErrorCode::invalid,
+                    fmt::format("must be one object, holds {} documents", documents.size()));
     return parse_manifest(documents.front());
 }
 
@@ -118,10 +131,12 @@ Result<std::vector<model::Action>> parse_batch(const Value& document) {
     ReadContext context{.origin = Origin::manifest};
     std::vector<model::Action> actions;
     const Place root{};
-    if (!require_type(context, root, document, ValueType::object)) return pass_on(*std::move(context.error));
+    if (!require_type(context, root, document, ValueType::object))
+        return pass_on(*std::move(context.error));
     const Value* list = document.find("actions");
     if (!list || document.items.size() != 1)
-        return invalid_field("actions", "must be given, and nothing beside it: {\"actions\": [...]}");
+        return invalid_field("actions",
+                             "must be given, and nothing beside it: {\"actions\": [...]}");
     const Place place{&root, "actions"};
     if (require_type(context, place, *list, ValueType::array)) {
         actions.resize(list->items.size());
@@ -142,10 +157,14 @@ std::string render_batch(const std::vector<model::Action>& actions) {
     for (const model::Action& action : actions) {
         json.begin_object();
         json.key(verb_of(action));
-        if (const auto* apply = std::get_if<model::ApplyObject>(&action)) writer.put(apply->object);
-        else if (const auto* gone = std::get_if<model::DeleteObject>(&action)) writer.put(gone->key);
-        else if (const auto* ended = std::get_if<model::CancelJob>(&action)) writer.put(ended->key);
-        else writer.put(std::get<model::RetryJob>(action).key);
+        if (const auto* apply = std::get_if<model::ApplyObject>(&action))
+            writer.put(apply->object);
+        else if (const auto* gone = std::get_if<model::DeleteObject>(&action))
+            writer.put(gone->key);
+        else if (const auto* ended = std::get_if<model::CancelJob>(&action))
+            writer.put(ended->key);
+        else
+            writer.put(std::get<model::RetryJob>(action).key);
         json.end_object();
     }
     json.end_array();
@@ -162,12 +181,14 @@ std::string render_object(const model::Object& object) {
 }
 
 std::string render_internal(const model::Object& object) {
-    if (const auto* replica = std::get_if<model::Replica>(&object)) return std::to_string(replica->spec.owner_id.value);
+    if (const auto* replica = std::get_if<model::Replica>(&object))
+        return std::to_string(replica->spec.owner_id.value);
     if (const auto* key = std::get_if<model::ApiKey>(&object)) return key->spec.digest;
     return {};
 }
 
-Result<model::Object> parse_stored_object(std::string_view text, std::string_view internal, RowId id) {
+Result<model::Object> parse_stored_object(std::string_view text, std::string_view internal,
+                                          RowId id) {
     TANDEM_LET(document, parse_json(text));
     TANDEM_LET(object, parse_shown_object(document));
     meta_of(object).id = id;

@@ -36,7 +36,8 @@ spec:
 model::Job job_of(std::string_view text) {
     const auto object = parse_manifest_text(text);
     EXPECT_TRUE(object) << (object ? "" : object.error().field + ": " + object.error().message);
-    return object && std::holds_alternative<model::Job>(*object) ? std::get<model::Job>(*object) : model::Job{};
+    return object && std::holds_alternative<model::Job>(*object) ? std::get<model::Job>(*object)
+                                                                 : model::Job{};
 }
 
 TEST(manifest, yaml_job_is_read_exactly) {
@@ -44,7 +45,8 @@ TEST(manifest, yaml_job_is_read_exactly) {
     EXPECT_EQ(job.meta.labels.at("size"), "2");
     EXPECT_EQ(job.spec.priority, -5);
     EXPECT_EQ(job.spec.form, model::JobTemplate::torchrun);
-    EXPECT_EQ(job.spec.command, (std::vector<std::string>{"python3", "train.py", "--lr", "0.001", "--fast", "true"}));
+    EXPECT_EQ(job.spec.command,
+              (std::vector<std::string>{"python3", "train.py", "--lr", "0.001", "--fast", "true"}));
     EXPECT_EQ(job.spec.env.at("EMPTY"), "");
     ASSERT_EQ(job.spec.roles.size(), 1u);
     EXPECT_EQ(job.spec.roles[0].resources.devices, 500);
@@ -88,7 +90,9 @@ struct Bad {
     const char* field;
     const char* says;
 };
-std::ostream& operator<<(std::ostream& out, const Bad& bad) { return out << bad.json; }
+std::ostream& operator<<(std::ostream& out, const Bad& bad) {
+    return out << bad.json;
+}
 
 class BadManifest : public testing::TestWithParam<Bad> {};
 
@@ -97,10 +101,12 @@ TEST_P(BadManifest, is_refused_by_field) {
     ASSERT_FALSE(object);
     EXPECT_EQ(object.error().code, ErrorCode::invalid);
     EXPECT_EQ(object.error().field, GetParam().field) << object.error().message;
-    EXPECT_NE(object.error().message.find(GetParam().says), std::string::npos) << object.error().message;
+    EXPECT_NE(object.error().message.find(GetParam().says), std::string::npos)
+        << object.error().message;
 }
 
-#define JOB_WITH(spec) R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"name":"a"},"spec":)" spec "}"
+#define JOB_WITH(spec) \
+    R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"name":"a"},"spec":)" spec "}"
 INSTANTIATE_TEST_SUITE_P(
     table, BadManifest,
     testing::Values(
@@ -109,12 +115,18 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{R"({"apiVersion":"v1","kind":"Job"})", "apiVersion", "is \"v1\""},
         Bad{R"({"apiVersion":"tandem/v1"})", "kind", "Job"},
         Bad{R"({"apiVersion":"tandem/v1","kind":"Pod"})", "kind", "is \"Pod\""},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","spce":{}})", "spce", "apiVersion, kind, metadata, spec, status"},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"Project","more":{}})", "more", "not a known field"},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"name":5}})", "metadata.name", "must be a text, is a number"},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"labels":{"a":1}}})", "metadata.labels.a", "text"},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"id":1}})", "metadata.id", "not a known field"},
-        Bad{R"({"apiVersion":"tandem/v1","kind":"ApiKey","spec":{"digest":"x"}})", "spec.digest", "not a known field"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","spce":{}})", "spce",
+            "apiVersion, kind, metadata, spec, status"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"Project","more":{}})", "more",
+            "not a known field"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"name":5}})", "metadata.name",
+            "must be a text, is a number"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"labels":{"a":1}}})",
+            "metadata.labels.a", "text"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"id":1}})", "metadata.id",
+            "not a known field"},
+        Bad{R"({"apiVersion":"tandem/v1","kind":"ApiKey","spec":{"digest":"x"}})", "spec.digest",
+            "not a known field"},
         Bad{JOB_WITH("7"), "spec", "group of fields"},
         Bad{JOB_WITH(R"({"priority":1.5})"), "spec.priority", "whole number"},
         Bad{JOB_WITH(R"({"priority":1e3})"), "spec.priority", "whole number"},
@@ -126,22 +138,28 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{JOB_WITH(R"({"command":["ls",5]})"), "spec.command[1]", "must be a text"},
         Bad{JOB_WITH(R"({"grace":30})"), "spec.grace", "30s"},
         Bad{JOB_WITH(R"({"grace":"-3s"})"), "spec.grace", "duration"},
-        Bad{JOB_WITH(R"({"roles":[{},{"resources":{"devices":0.5}}]})"), "spec.roles[1].resources.devices",
-            "write 0.5 as a string or in YAML"},
-        Bad{JOB_WITH(R"({"roles":[{"resources":{"devices":-1}}]})"), "spec.roles[0].resources.devices", "negative"},
-        Bad{JOB_WITH(R"({"roles":[{"resources":{"devices":"0.0001"}}]})"), "spec.roles[0].resources.devices", "finer"},
-        Bad{JOB_WITH(R"({"roles":[{"resources":{"memory":"4GB"}}]})"), "spec.roles[0].resources.memory", "4Gi"},
-        Bad{JOB_WITH(R"({"roles":[{"resources":{"memory":"99999999Ti"}}]})"), "spec.roles[0].resources.memory", "too large"},
+        Bad{JOB_WITH(R"({"roles":[{},{"resources":{"devices":0.5}}]})"),
+            "spec.roles[1].resources.devices", "write 0.5 as a string or in YAML"},
+        Bad{JOB_WITH(R"({"roles":[{"resources":{"devices":-1}}]})"),
+            "spec.roles[0].resources.devices", "negative"},
+        Bad{JOB_WITH(R"({"roles":[{"resources":{"devices":"0.0001"}}]})"),
+            "spec.roles[0].resources.devices", "finer"},
+        Bad{JOB_WITH(R"({"roles":[{"resources":{"memory":"4GB"}}]})"),
+            "spec.roles[0].resources.memory", "4Gi"},
+        Bad{JOB_WITH(R"({"roles":[{"resources":{"memory":"99999999Ti"}}]})"),
+            "spec.roles[0].resources.memory", "too large"},
         Bad{JOB_WITH(R"({"roles":[{"gpu":1}]})"), "spec.roles[0].gpu", "name, replicas, resources"},
         Bad{JOB_WITH(R"({"retries":{"limit":true}})"), "spec.retries.limit", "whole number"}));
 
 TEST(manifest, null_is_the_same_as_absent) {
-    EXPECT_EQ(job_of(JOB_WITH(R"({"queue":null,"env":null,"maxRunTime":null})")).spec, model::JobSpec{});
+    EXPECT_EQ(job_of(JOB_WITH(R"({"queue":null,"env":null,"maxRunTime":null})")).spec,
+              model::JobSpec{});
 }
 
 TEST(manifest, quota_words_are_read) {
     const auto queue = parse_manifest_text(
-        "apiVersion: tandem/v1\nkind: Queue\nmetadata: {name: a}\nspec: {quotas: [{flavor: '*', nominal: 2, max: unlimited, borrowLimit: 0.5}]}\n");
+        "apiVersion: tandem/v1\nkind: Queue\nmetadata: {name: a}\nspec: {quotas: [{flavor: '*', "
+        "nominal: 2, max: unlimited, borrowLimit: 0.5}]}\n");
     ASSERT_TRUE(queue) << queue.error().message;
     const auto& quota = std::get<model::Queue>(*queue).spec.quotas.at(0);
     EXPECT_EQ(quota.nominal, 2000);
@@ -150,9 +168,10 @@ TEST(manifest, quota_words_are_read) {
 }
 
 TEST(batch, actions_are_read_and_rendered) {
-    const auto document = parse_json(R"({"actions":[{"create":)" + render_object(job_of(train)) +
-                                     R"(},{"delete":{"kind":"Job","project":"p","namespace":"n","name":"x"}},)"
-                                     R"({"cancel":{"kind":"Job","name":"y"}},{"retry":{"kind":"Job","name":"z"}}]})");
+    const auto document =
+        parse_json(R"({"actions":[{"create":)" + render_object(job_of(train)) +
+                   R"(},{"delete":{"kind":"Job","project":"p","namespace":"n","name":"x"}},)"
+                   R"({"cancel":{"kind":"Job","name":"y"}},{"retry":{"kind":"Job","name":"z"}}]})");
     ASSERT_TRUE(document) << document.error().message;
     const auto actions = parse_batch(*document);
     ASSERT_TRUE(actions) << actions.error().field << actions.error().message;
@@ -169,11 +188,14 @@ TEST(batch, mistake_is_named_from_actions_on) {
     const auto error = [](std::string_view text) { return parse_batch(*parse_json(text)).error(); };
     EXPECT_EQ(error("[]").code, ErrorCode::invalid);
     EXPECT_EQ(error("{}").field, "actions");
-    EXPECT_EQ(error(R"({"actions":[{"apply":{"apiVersion":"tandem/v1","kind":"Job","spec":{"x":1}}}]})").field,
-              "actions[0].apply.spec.x");
+    EXPECT_EQ(
+        error(R"({"actions":[{"apply":{"apiVersion":"tandem/v1","kind":"Job","spec":{"x":1}}}]})")
+            .field,
+        "actions[0].apply.spec.x");
     EXPECT_EQ(error(R"({"actions":[{"kill":{}}]})").field, "actions[0]");
     EXPECT_EQ(error(R"({"actions":[{}]})").field, "actions[0]");
-    EXPECT_EQ(error(R"({"actions":[{"delete":{"kind":"Job","nmae":"x"}}]})").field, "actions[0].delete.nmae");
+    EXPECT_EQ(error(R"({"actions":[{"delete":{"kind":"Job","nmae":"x"}}]})").field,
+              "actions[0].delete.nmae");
 }
 
 }  // namespace

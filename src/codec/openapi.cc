@@ -22,30 +22,44 @@ std::string quoted(std::string_view text) {
     append_json_text(out, text);
     return out;
 }
-std::string reference_to(std::string_view name) { return "{\"$ref\":" + quoted("#/components/schemas/" + std::string(name)) + "}"; }
+std::string reference_to(std::string_view name) {
+    return "{\"$ref\":" + quoted("#/components/schemas/" + std::string(name)) + "}";
+}
 
 template <class E>
 std::string enum_schema() {
     std::string list;
-    for (std::string_view name : model::EnumNames<E>::values) list += (list.empty() ? "" : ",") + quoted(name);
+    for (std::string_view name : model::EnumNames<E>::values)
+        list += (list.empty() ? "" : ",") + quoted(name);
     return R"({"type":"string","enum":[)" + list + "]}";
 }
 
 // The schema of a member's type, on its own.
 template <class T>
 std::string schema_of(Schemas& schemas) {
-    if constexpr (std::is_same_v<T, bool>) return R"({"type":"boolean"})";
-    else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, RowId>) return R"({"type":"integer","format":"int64"})";
-    else if constexpr (std::is_same_v<T, std::string>) return R"({"type":"string"})";
-    else if constexpr (std::is_same_v<T, Instant>) return R"({"type":"string","format":"date-time"})";
-    else if constexpr (std::is_same_v<T, Duration>) return R"({"type":"string","pattern":"^([0-9]+(ms|s|m|h|d))+$"})";
-    else if constexpr (std::is_same_v<T, Uid>) return R"({"type":"string","pattern":"^[0-9a-f]{24}$"})";
-    else if constexpr (std::is_same_v<T, model::Labels> || std::is_same_v<T, std::vector<model::ReasonParam>>)
+    if constexpr (std::is_same_v<T, bool>)
+        return R"({"type":"boolean"})";
+    else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, RowId>)
+        return R"({"type":"integer","format":"int64"})";
+    else if constexpr (std::is_same_v<T, std::string>)
+        return R"({"type":"string"})";
+    else if constexpr (std::is_same_v<T, Instant>)
+        return R"({"type":"string","format":"date-time"})";
+    else if constexpr (std::is_same_v<T, Duration>)
+        return R"({"type":"string","pattern":"^([0-9]+(ms|s|m|h|d))+$"})";
+    else if constexpr (std::is_same_v<T, Uid>)
+        return R"({"type":"string","pattern":"^[0-9a-f]{24}$"})";
+    else if constexpr (std::is_same_v<T, model::Labels> ||
+                       std::is_same_v<T, std::vector<model::ReasonParam>>)
         return R"({"type":"object","additionalProperties":{"type":"string"}})";
-    else if constexpr (std::is_enum_v<T>) return enum_schema<T>();
-    else if constexpr (is_optional<T>) return schema_of<typename T::value_type>(schemas);
-    else if constexpr (is_vector<T>) return R"({"type":"array","items":)" + schema_of<typename T::value_type>(schemas) + "}";
-    else return reference_to(add_schema<T>(schemas));
+    else if constexpr (std::is_enum_v<T>)
+        return enum_schema<T>();
+    else if constexpr (is_optional<T>)
+        return schema_of<typename T::value_type>(schemas);
+    else if constexpr (is_vector<T>)
+        return R"({"type":"array","items":)" + schema_of<typename T::value_type>(schemas) + "}";
+    else
+        return reference_to(add_schema<T>(schemas));
 }
 
 class SchemaVisitor {
@@ -57,8 +71,9 @@ class SchemaVisitor {
     void field(std::string_view name, const T& value, const Hint& hint = {}) {
         add(name, schema_of<T>(schemas_), hint, false);
         // Defaults are worth showing where they are plain values.
-        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> || std::is_enum_v<T> ||
-                      std::is_same_v<T, std::string> || std::is_same_v<T, Duration>)
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+                      std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+                      std::is_same_v<T, Duration>)
             if (!hint.required && !is_empty_value(value)) put_default(value);
         close();
     }
@@ -85,8 +100,8 @@ class SchemaVisitor {
         if (!required.empty() && !required_.empty()) required += ',';
         required += required_;
         return R"({"type":"object","additionalProperties":false,)" +
-               (required.empty() ? std::string() : "\"required\":[" + required + "],") + "\"properties\":{" + first +
-               properties_ + "}}";
+               (required.empty() ? std::string() : "\"required\":[" + required + "],") +
+               "\"properties\":{" + first + properties_ + "}}";
     }
 
   private:
@@ -127,7 +142,8 @@ std::string add_schema(Schemas& schemas) {
     describe(visitor, value);
     if constexpr (DeclaredObject<T>) {
         const std::string head = R"("apiVersion":{"type":"string","const":)" + quoted(api_version) +
-                                 R"(},"kind":{"type":"string","const":)" + quoted(name_of(T::kind)) + "}";
+                                 R"(},"kind":{"type":"string","const":)" +
+                                 quoted(name_of(T::kind)) + "}";
         schemas[visitor.name()] = visitor.render(head, R"("apiVersion","kind")");
         schemas[visitor.name() + "List"] =
             R"({"type":"object","required":["apiVersion","kind","metadata","items"],"properties":{)"
@@ -145,15 +161,18 @@ void add_batch_and_problem(Schemas& schemas) {
     for (std::string_view kind : model::EnumNames<model::Kind>::values)
         objects += (objects.empty() ? "" : ",") + reference_to(kind);
     std::string verbs;
-    for (std::string_view verb : {"apply", "create", "update"}) verbs += quoted(verb) + ":{\"oneOf\":[" + objects + "]},";
-    for (std::string_view verb : {"delete", "cancel", "retry"}) verbs += quoted(verb) + ":" + reference_to("ObjectKey") + ",";
+    for (std::string_view verb : {"apply", "create", "update"})
+        verbs += quoted(verb) + ":{\"oneOf\":[" + objects + "]},";
+    for (std::string_view verb : {"delete", "cancel", "retry"})
+        verbs += quoted(verb) + ":" + reference_to("ObjectKey") + ",";
     verbs.pop_back();
     schemas["BatchRequest"] =
         R"({"type":"object","additionalProperties":false,"required":["actions"],"properties":{"actions":{"type":"array","maxItems":1000,"items":)"
         R"({"type":"object","additionalProperties":false,"minProperties":1,"maxProperties":1,"properties":{)" +
         verbs + "}}}}}";
-    schemas["Outcomes"] = R"({"type":"object","required":["outcomes"],"properties":{"outcomes":{"type":"array","items":)" +
-                          reference_to("Outcome") + "}}}";
+    schemas["Outcomes"] =
+        R"({"type":"object","required":["outcomes"],"properties":{"outcomes":{"type":"array","items":)" +
+        reference_to("Outcome") + "}}}";
     schemas["ListMetadata"] =
         R"({"type":"object","required":["resourceVersion"],"properties":{"resourceVersion":{"type":"integer","format":"int64",)"
         R"("description":"to watch from"},"continue":{"type":"string","description":"for the next page; empty at the end"},)"

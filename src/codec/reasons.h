@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of reasons for people, in English and Chinese. Codes and parameters are model/reason.h's; this is the
-// only place that turns them into sentences, at the edge (API, CLI, events).
-// Thread rule: pure functions.
+// Texts of reasons for people, in English and Chinese. Codes and parameters are model/reason.h's;
+// this is the only place that turns them into sentences, at the edge (API, CLI, events). Thread
+// rule: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,12 @@ struct tandem::model::EnumNames<tandem::codec::Language> {
 
 namespace tandem::codec {
 
-// The catalogue's sentence of a code. "{x}" stands for a parameter; "[...]" is left out unless every parameter
-// in it is there.
+// The catalogue's sentence of a code. "{x}" stands for a parameter; "[...]" is left out unless
+// every parameter in it is there.
 std::string_view reason_template(model::ReasonCode code, Language language);
 
-// The sentence with its numbers; parameters that are missing outside of brackets show as "?". Empty for none.
+// The sentence with its numbers; parameters that are missing outside of brackets show as "?". Empty
+// for none.
 std::string render_reason(const model::Reason& reason, Language language = Language::en);
 
 }  // namespace tandem::codec

@@ -34,26 +34,33 @@ TEST(reasons, every_code_has_both_languages_with_the_same_parameters) {
             EXPECT_EQ(std::ranges::count(text, '['), std::ranges::count(text, ']')) << text;
             EXPECT_EQ(std::ranges::count(text, '{'), std::ranges::count(text, '}')) << text;
         }
-        EXPECT_TRUE(std::ranges::any_of(zh, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) << zh;
+        EXPECT_TRUE(std::ranges::any_of(zh, [](char c) {
+            return static_cast<unsigned char>(c) >= 0x80;
+        })) << zh;
     }
 }
 
 TEST(reasons, numbers_are_filled_in) {
     const Reason reason{ReasonCode::no_capacity,
                         {{"flavor", "cpu-slice"}, {"needed", "2"}, {"free", "1"}, {"total", "4"}}};
-    EXPECT_EQ(render_reason(reason),
-              "no room now: needs 2 of cpu-slice, 1 of 4 are free; starts when enough is free again");
-    EXPECT_EQ(render_reason(reason, Language::zh), "目前资源不足：需要 2 个 cpu-slice，共 4 个中空闲 1 个；有足够空闲时启动");
+    EXPECT_EQ(
+        render_reason(reason),
+        "no room now: needs 2 of cpu-slice, 1 of 4 are free; starts when enough is free again");
+    EXPECT_EQ(render_reason(reason, Language::zh),
+              "目前资源不足：需要 2 个 cpu-slice，共 4 个中空闲 1 个；有足够空闲时启动");
 }
 
 TEST(reasons, missing_numbers_drop_their_part_or_show_a_question_mark) {
-    EXPECT_EQ(render_reason({ReasonCode::start_failed, {{"detail", "no such file"}}}), "could not be started: no such file");
-    EXPECT_EQ(render_reason({ReasonCode::exit_code, {{"rank", "1"}}}), "rank 1 ended with exit code ?");
+    EXPECT_EQ(render_reason({ReasonCode::start_failed, {{"detail", "no such file"}}}),
+              "could not be started: no such file");
+    EXPECT_EQ(render_reason({ReasonCode::exit_code, {{"rank", "1"}}}),
+              "rank 1 ended with exit code ?");
     EXPECT_EQ(render_reason({}), "");
 }
 
 TEST(reasons, values_are_not_read_as_templates) {
-    EXPECT_EQ(render_reason({ReasonCode::undecided, {{"what", "[{rank}]"}}}), "not known: [{rank}]");
+    EXPECT_EQ(render_reason({ReasonCode::undecided, {{"what", "[{rank}]"}}}),
+              "not known: [{rank}]");
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ Result<T> decode(std::string_view text) {
     return record;
 }
 
-#define TANDEM_CODEC_RECORD(T)                                                     \
-    template std::string encode(const model::T&);                                  \
-    template Result<model::T> decode<model::T>(std::string_view);                  \
-    template std::string encode(const std::vector<model::T>&);                     \
+#define TANDEM_CODEC_RECORD(T)                                    \
+    template std::string encode(const model::T&);                 \
+    template Result<model::T> decode<model::T>(std::string_view); \
+    template std::string encode(const std::vector<model::T>&);    \
     template Result<std::vector<model::T>> decode<std::vector<model::T>>(std::string_view);
 TANDEM_CODEC_RECORDS(TANDEM_CODEC_RECORD)
 

@@ -21,9 +21,12 @@ void expect_round_trip(const char* name) {
         RandomFields(random).fill(record);
         const std::string text = encode(record);
         const auto back = decode<T>(text);
-        ASSERT_TRUE(back) << name << ": " << back.error().field << ": " << back.error().message << "\n" << text;
+        ASSERT_TRUE(back) << name << ": " << back.error().field << ": " << back.error().message
+                          << "\n"
+                          << text;
         EXPECT_EQ(encode(*back), text) << name;
-        if constexpr (!is_variant<T> && !is_vector<T> && std::equality_comparable<T>) EXPECT_EQ(*back, record) << name << ": " << text;
+        if constexpr (!is_variant<T> && !is_vector<T> && std::equality_comparable<T>)
+            EXPECT_EQ(*back, record) << name << ": " << text;
     }
 }
 
@@ -34,7 +37,8 @@ TEST(record, random_values_round_trip) {
     expect_round_trip<std::vector<model::LeaseGrant>>("list of LeaseGrant");
 }
 
-// --- a member that its description forgets would be lost without a word: count both --------------------------
+// --- a member that its description forgets would be lost without a word: count both
+// --------------------------
 struct Anything {
     template <class T>
     operator T() const {  // only named, never called
@@ -43,8 +47,10 @@ struct Anything {
 };
 template <class T, class... A>
 consteval std::size_t count_members() {
-    if constexpr (requires { T{A{}..., Anything{}}; }) return count_members<T, A..., Anything>();
-    else return sizeof...(A);
+    if constexpr (requires { T{A{}..., Anything{}}; })
+        return count_members<T, A..., Anything>();
+    else
+        return sizeof...(A);
 }
 struct CountFields {
     std::size_t count = 0;
@@ -70,17 +76,20 @@ void expect_all_complete() {
 
 TEST(description, names_every_member) {
     using namespace model;
-    expect_all_complete<Meta, ObjectKey, Reason, ProjectSpec, NamespaceSpec, UserSpec, RoleBindingSpec, ApiKeySpec, Fact,
-                        Device, NodeSpec, NodeStatus, PoolSpec, HeldDevice, PoolStatus, FlavorQuota, QueueSpec,
-                        Resources, DeviceShare, ReplicaSpec, TaskExit, ReplicaStatus, JobRole, JobRetries,
-                        JobCheckpoint, JobOutput, JobSpec, CheckpointRecord, OutputRecord, JobStatus, ModelSpec,
-                        ModelFacts, ModelVersionSpec, RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
-    expect_all_complete<ApplyObject, DeleteObject, CancelJob, RetryJob, Caller, Outcome, IdempotencyRow, Tick,
-                        TaskStarted, TaskExited, TaskGone, TaskProgress, CheckpointSeen, OutputStored, ListedTask,
-                        TasksListed, NodeReported, ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired,
-                        StartTask, StopTask, ProbeReplica, CollectOutputs, Intent, EventRecord, AuditRecord, CoreMeta,
-                        GatewayCursor, Change, Verdict, UsageRecord, RequestUsage, LeaseAsk, LeaseGrant, FeedKey,
-                        FeedReplica, FeedService, FeedUpdate>();
+    expect_all_complete<Meta, ObjectKey, Reason, ProjectSpec, NamespaceSpec, UserSpec,
+                        RoleBindingSpec, ApiKeySpec, Fact, Device, NodeSpec, NodeStatus, PoolSpec,
+                        HeldDevice, PoolStatus, FlavorQuota, QueueSpec, Resources, DeviceShare,
+                        ReplicaSpec, TaskExit, ReplicaStatus, JobRole, JobRetries, JobCheckpoint,
+                        JobOutput, JobSpec, CheckpointRecord, OutputRecord, JobStatus, ModelSpec,
+                        ModelFacts, ModelVersionSpec, RuntimeSpec, ServiceScale, ServiceSpec,
+                        ServiceStatus>();
+    expect_all_complete<ApplyObject, DeleteObject, CancelJob, RetryJob, Caller, Outcome,
+                        IdempotencyRow, Tick, TaskStarted, TaskExited, TaskGone, TaskProgress,
+                        CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,
+                        ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired, StartTask,
+                        StopTask, ProbeReplica, CollectOutputs, Intent, EventRecord, AuditRecord,
+                        CoreMeta, GatewayCursor, Change, Verdict, UsageRecord, RequestUsage,
+                        LeaseAsk, LeaseGrant, FeedKey, FeedReplica, FeedService, FeedUpdate>();
     // Their tickets find a waiting caller again and are not written.
     expect_complete<Command>(1);
     expect_complete<LeaseRequested>(1);
@@ -88,8 +97,10 @@ TEST(description, names_every_member) {
 }
 
 TEST(record, input_text_is_stable) {
-    const model::Input input = model::TaskGone{.task = {.generation = 1, .uid = Uid{{9}}, .epoch = 2, .rank = 3}, .detail = "x"};
-    EXPECT_EQ(encode_input(input), R"({"type":"taskGone","task":"g1-090000000000000000000000-e2-r3","detail":"x"})");
+    const model::Input input = model::TaskGone{
+        .task = {.generation = 1, .uid = Uid{{9}}, .epoch = 2, .rank = 3}, .detail = "x"};
+    EXPECT_EQ(encode_input(input),
+              R"({"type":"taskGone","task":"g1-090000000000000000000000-e2-r3","detail":"x"})");
 }
 
 TEST(record, unknown_or_wrong_input_is_refused_by_field) {
@@ -104,12 +115,15 @@ TEST(record, command_keeps_key_digest_and_drops_ticket) {
     model::ApiKey key;
     key.meta.name = "k";
     key.spec.digest = "d1";
-    const model::Input input = model::Command{.ticket = 5, .actions = {model::ApplyObject{.object = key}}};
+    const model::Input input =
+        model::Command{.ticket = 5, .actions = {model::ApplyObject{.object = key}}};
     const auto back = decode_input(encode_input(input));
     ASSERT_TRUE(back);
     const auto& command = std::get<model::Command>(*back);
     EXPECT_EQ(command.ticket, 0);
-    EXPECT_EQ(std::get<model::ApiKey>(std::get<model::ApplyObject>(command.actions[0]).object).spec.digest, "d1");
+    EXPECT_EQ(std::get<model::ApiKey>(std::get<model::ApplyObject>(command.actions[0]).object)
+                  .spec.digest,
+              "d1");
 }
 
 TEST(audit, body_is_the_row_without_its_hash) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomFields: the visitor of describe.h that fills a struct with seeded random values; for round-trip tests,
-// fuzz seeds and benchmarks. Values are such that the wire can carry them (quantities not negative, UTF-8).
-// Include the describe_*.h of what is filled. Thread rule: one owner.
+// RandomFields: the visitor of describe.h that fills a struct with seeded random values; for
+// round-trip tests, fuzz seeds and benchmarks. Values are such that the wire can carry them
+// (quantities not negative, UTF-8). Include the describe_*.h of what is filled. Thread rule: one
+// owner.
 #pragma once
 
 #include <string>
@@ -32,9 +33,15 @@ class RandomFields {
     void internal(std::string_view, T& member) {
         fill(member);
     }
-    void milli(std::string_view, std::int64_t& member, const Hint& = {}) { member = random_.between(0, 1'000'000'000); }
-    void bytes(std::string_view, std::int64_t& member, const Hint& = {}) { member = random_.between(0, std::int64_t{1} << 50); }
-    void quota(std::string_view, std::int64_t& member, const Hint& = {}) { member = random_.between(-1, 5000); }
+    void milli(std::string_view, std::int64_t& member, const Hint& = {}) {
+        member = random_.between(0, 1'000'000'000);
+    }
+    void bytes(std::string_view, std::int64_t& member, const Hint& = {}) {
+        member = random_.between(0, std::int64_t{1} << 50);
+    }
+    void quota(std::string_view, std::int64_t& member, const Hint& = {}) {
+        member = random_.between(-1, 5000);
+    }
 
     void fill(bool& out) { out = random_.chance(500); }
     void fill(std::int64_t& out) {
@@ -42,13 +49,18 @@ class RandomFields {
         out = random_.between(-bound, bound);
     }
     void fill(std::string& out) {
-        static constexpr std::string_view pieces[] = {"a", "b-c", "\"", "\\", "\n", "\t", "/", " ", "0", "\x01", "\x7f",
-                                                      "\xC3\xA9", "\xE4\xBD\xA0", "\xF0\x9F\x98\x80", ":", "{", "true"};
+        static constexpr std::string_view pieces[] = {
+            "a", "b-c", "\"",   "\\",   "\n",       "\t",           "/",
+            " ", "0",   "\x01", "\x7f", "\xC3\xA9", "\xE4\xBD\xA0", "\xF0\x9F\x98\x80",
+            ":", "{",   "true"};
         out.clear();
-        for (std::uint64_t i = random_.below(6); i > 0; --i) out += pieces[random_.below(std::size(pieces))];
+        for (std::uint64_t i = random_.below(6); i > 0; --i)
+            out += pieces[random_.below(std::size(pieces))];
     }
     void fill(Instant& out) { out.ms = random_.between(0, 4'102'444'800'000); }
-    void fill(Duration& out) { out.ms = random_.between(0, random_.chance(500) ? 10'000 : duration_max.ms); }
+    void fill(Duration& out) {
+        out.ms = random_.between(0, random_.chance(500) ? 10'000 : duration_max.ms);
+    }
     void fill(Uid& out) { out = random_.draw_uid(); }
     void fill(RowId& out) { out.value = random_.between(0, 1'000'000); }
     void fill(Seed& out) { out = random_.draw_seed(); }

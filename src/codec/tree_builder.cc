@@ -34,7 +34,9 @@ Value* TreeBuilder::place(Value value) {
 void TreeBuilder::count(std::size_t values) {
     values_ += values;
     if (values_ > document_values_max)
-        fail_with({ErrorCode::too_large, "the document has more than 100,000 values (aliases count as often as they are used)"});
+        fail_with({ErrorCode::too_large,
+                   "the document has more than 100,000 values (aliases count as often as they are "
+                   "used)"});
 }
 
 void TreeBuilder::leaf(Value value) {
@@ -54,7 +56,8 @@ Value* TreeBuilder::end() {
     Value value = std::move(open_.back().value);
     open_.pop_back();
     if (const auto twice = find_double(value.names)) {
-        fail_with({ErrorCode::invalid, fmt::format("the field \"{}\" is given twice", twice->substr(0, 60))});
+        fail_with({ErrorCode::invalid,
+                   fmt::format("the field \"{}\" is given twice", twice->substr(0, 60))});
         return nullptr;
     }
     return place(std::move(value));
@@ -78,9 +81,11 @@ std::string place_of(std::string_view text, std::size_t offset) {
 Status check_document_text(std::string_view text) {
     if (text.size() > document_bytes_max)
         return fail(ErrorCode::too_large,
-                    fmt::format("the document has {} bytes, at most {} (8 MiB) are taken", text.size(), document_bytes_max));
+                    fmt::format("the document has {} bytes, at most {} (8 MiB) are taken",
+                                text.size(), document_bytes_max));
     if (const std::size_t at = find_broken_utf8(text); at != text.npos)
-        return fail(ErrorCode::invalid, fmt::format("{}: the text is not UTF-8", place_of(text, at)));
+        return fail(ErrorCode::invalid,
+                    fmt::format("{}: the text is not UTF-8", place_of(text, at)));
     return {};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TreeBuilder: turns the events of a JSON or YAML reader into one Value, holding the limits of document.h.
-// Internal to codec. After the first error every call does nothing; error() is then what is wrong.
-// Thread rule: one owner.
+// TreeBuilder: turns the events of a JSON or YAML reader into one Value, holding the limits of
+// document.h. Internal to codec. After the first error every call does nothing; error() is then
+// what is wrong. Thread rule: one owner.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,10 @@ class TreeBuilder {
     void begin(ValueType type);  // array or object
     Value* end();                // the finished branch; null after an error
     void key(std::string name);
-    bool wants_key() const { return !open_.empty() && open_.back().value.type == ValueType::object && !open_.back().has_key; }
+    bool wants_key() const {
+        return !open_.empty() && open_.back().value.type == ValueType::object &&
+               !open_.back().has_key;
+    }
 
     const std::optional<Error>& error() const { return error_; }
     void fail_with(Error error) {

@@ -32,7 +32,8 @@ bool is_null_word(std::string_view text) {
     return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 
-// yaml-cpp's handler: its On* names are the library's. Ends a parse by an exception of the library's own kind.
+// yaml-cpp's handler: its On* names are the library's. Ends a parse by an exception of the
+// library's own kind.
 class Handler : public YAML::EventHandler {
   public:
     explicit Handler(int previous_start) : start(previous_start) {}
@@ -62,7 +63,8 @@ class Handler : public YAML::EventHandler {
     int start = -1;  // of the document
 
   private:
-    void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ValueType type);
+    void begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+               ValueType type);
     void end();
     void leaf(const YAML::Mark& mark, Value value, YAML::anchor_t anchor);
     void check(const YAML::Mark& mark) {
@@ -93,9 +95,12 @@ void Handler::leaf(const YAML::Mark& mark, Value value, YAML::anchor_t anchor) {
 void Handler::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        const std::string& text) {
     constexpr std::string_view standard = "tag:yaml.org,2002:";
-    const std::string_view kind = tag.starts_with(standard) ? std::string_view(tag).substr(standard.size()) : tag;
-    if (kind == "!" || kind == "str") return leaf(mark, {.type = ValueType::text, .text = text}, anchor);
-    if (kind != "?" && !kind.empty() && kind != "int" && kind != "float" && kind != "bool" && kind != "null")
+    const std::string_view kind =
+        tag.starts_with(standard) ? std::string_view(tag).substr(standard.size()) : tag;
+    if (kind == "!" || kind == "str")
+        return leaf(mark, {.type = ValueType::text, .text = text}, anchor);
+    if (kind != "?" && !kind.empty() && kind != "int" && kind != "float" && kind != "bool" &&
+        kind != "null")
         refuse(mark, fmt::format("the tag \"{}\" is not taken here", tag.substr(0, 60)));
     if (is_null_word(text)) return leaf(mark, {}, anchor);
     leaf(mark, {.type = ValueType::scalar, .text = text}, anchor);
@@ -103,7 +108,8 @@ void Handler::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
 
 void Handler::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
     last_ = mark;
-    if (unfinished_.contains(anchor)) refuse(mark, "an alias stands inside what it names: that would be a loop");
+    if (unfinished_.contains(anchor))
+        refuse(mark, "an alias stands inside what it names: that would be a loop");
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) refuse(mark, "an alias names no anchor");
     if (builder.wants_key()) refuse(mark, "an alias may not be a field's name");
@@ -116,7 +122,8 @@ void Handler::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
     check(mark);
 }
 
-void Handler::begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ValueType type) {
+void Handler::begin(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                    ValueType type) {
     last_ = mark;
     if (builder.wants_key()) refuse(mark, "a field's name must be a single word");
     const bool usual = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:map" ||
@@ -145,7 +152,8 @@ Status check_control_bytes(std::string_view text) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         const auto byte = static_cast<unsigned char>(text[at]);
         if ((byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7f)
-            return fail(ErrorCode::invalid, fmt::format("{}: the text holds a control byte", place_of(text, at)));
+            return fail(ErrorCode::invalid,
+                        fmt::format("{}: the text holds a control byte", place_of(text, at)));
     }
     return {};
 }
@@ -181,7 +189,8 @@ Result<std::vector<Value>> parse_yaml(std::string_view text) {
             documents.push_back(std::move(root));
         }
     } catch (const YAML::Exception& e) {
-        return fail(code, fmt::format("line {}, column {}: not usable YAML: {}", e.mark.line + 1, e.mark.column + 1, e.msg));
+        return fail(code, fmt::format("line {}, column {}: not usable YAML: {}", e.mark.line + 1,
+                                      e.mark.column + 1, e.msg));
     } catch (const std::exception& e) {
         return fail(ErrorCode::invalid, fmt::format("not usable YAML: {}", e.what()));
     }

@@ -47,7 +47,7 @@ void Sha256::add(std::string_view bytes) {
 }
 
 Sha256Bytes Sha256::finish() {
-    Sha256Bytes digest;
+    Sha256Bytes digest{};
     TANDEM_ASSERT(EVP_DigestFinal_ex(context_->openssl, digest.data(), nullptr) == 1, "finishing SHA-256 twice");
     return digest;
 }

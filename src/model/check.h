@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of check_object() (model/object.h), one function per shape. Internal to model. Every error has code
-// invalid, the field from the object's root, and says what would be right. Thread rule: pure functions.
+// Pieces of check_object() (model/object.h), one function per shape. Internal to model. Every error
+// has code invalid, the field from the object's root, and says what would be right. Thread rule:
+// pure functions.
 #pragma once
 
 #include <map>

@@ -13,20 +13,27 @@ namespace {
 
 Status check_limit(std::int64_t value, const std::string& field) {
     if (value == unlimited || (value >= 0 && value <= limits::quota_milli_max)) return {};
-    return invalid_field(field, fmt::format("must be unlimited or 0..{}, is {}", render_milli(limits::quota_milli_max), render_milli(value)));
+    return invalid_field(field,
+                         fmt::format("must be unlimited or 0..{}, is {}",
+                                     render_milli(limits::quota_milli_max), render_milli(value)));
 }
 
 Status check_quota(const FlavorQuota& quota, const std::string& field) {
-    if (quota.flavor.empty()) return invalid_field(field + ".flavor", "must name a flavor, or \"*\" for all others");
+    if (quota.flavor.empty())
+        return invalid_field(field + ".flavor", "must name a flavor, or \"*\" for all others");
     if (quota.flavor != "*") TANDEM_TRY(check_flavor(quota.flavor, field + ".flavor"));
     if (quota.nominal < 0 || quota.nominal > limits::quota_milli_max)
-        return invalid_field(field + ".nominal", fmt::format("must be 0..{}, is {}", render_milli(limits::quota_milli_max),
-                                                             quota.nominal == unlimited ? "unlimited" : render_milli(quota.nominal)));
+        return invalid_field(
+            field + ".nominal",
+            fmt::format("must be 0..{}, is {}", render_milli(limits::quota_milli_max),
+                        quota.nominal == unlimited ? "unlimited" : render_milli(quota.nominal)));
     TANDEM_TRY(check_limit(quota.borrow_limit, field + ".borrowLimit"));
     TANDEM_TRY(check_limit(quota.lend_limit, field + ".lendLimit"));
     TANDEM_TRY(check_limit(quota.max, field + ".max"));
     if (quota.max != unlimited && quota.max < quota.nominal)
-        return invalid_field(field + ".max", fmt::format("must be at least nominal ({}), is {}", render_milli(quota.nominal), render_milli(quota.max)));
+        return invalid_field(field + ".max",
+                             fmt::format("must be at least nominal ({}), is {}",
+                                         render_milli(quota.nominal), render_milli(quota.max)));
     return check_range(quota.weight, 1, limits::weight_max, field + ".weight");
 }
 
@@ -40,7 +47,8 @@ Status check_reserved(const Pool& pool) {
 
 Status check_shared(const PoolSpec& spec) {
     const auto needless = [](const char* field) {
-        return invalid_field(field, "is for pools of form reserved; a shared pool owns what no other pool holds");
+        return invalid_field(
+            field, "is for pools of form reserved; a shared pool owns what no other pool holds");
     };
     if (!spec.from.empty()) return needless("spec.from");
     if (!spec.flavor.empty()) return needless("spec.flavor");
@@ -50,29 +58,36 @@ Status check_shared(const PoolSpec& spec) {
 
 }  // namespace
 
-Status check_spec(const Node&) { return {}; }
+Status check_spec(const Node&) {
+    return {};
+}
 
 Status check_spec(const Pool& pool) {
     TANDEM_TRY(check_name_list(pool.spec.projects, "spec.projects"));
     if (pool.spec.form == Form::reserved) return check_reserved(pool);
     if (pool.spec.form == Form::shared) return check_shared(pool.spec);
-    return invalid_field("spec.form", fmt::format("must be shared or reserved in this release, is {}", name_of(pool.spec.form)));
+    return invalid_field(
+        "spec.form",
+        fmt::format("must be shared or reserved in this release, is {}", name_of(pool.spec.form)));
 }
 
 Status check_spec(const Queue& queue) {
     const QueueSpec& spec = queue.spec;
     if (!spec.parent.empty()) TANDEM_TRY(check_name(spec.parent, "spec.parent"));
-    if (spec.parent == queue.meta.name) return invalid_field("spec.parent", "must be another queue");
+    if (spec.parent == queue.meta.name)
+        return invalid_field("spec.parent", "must be another queue");
     if (!spec.pool.empty()) TANDEM_TRY(check_name(spec.pool, "spec.pool"));
     TANDEM_TRY(check_name_list(spec.projects, "spec.projects"));
     if (static_cast<std::int64_t>(spec.quotas.size()) > limits::quotas_max)
-        return invalid_field("spec.quotas", fmt::format("must have at most {} entries, has {}", limits::quotas_max, spec.quotas.size()));
+        return invalid_field("spec.quotas", fmt::format("must have at most {} entries, has {}",
+                                                        limits::quotas_max, spec.quotas.size()));
     std::set<std::string_view> flavors;
     for (std::size_t i = 0; i < spec.quotas.size(); ++i) {
         const std::string field = fmt::format("spec.quotas[{}]", i);
         TANDEM_TRY(check_quota(spec.quotas[i], field));
         if (!flavors.insert(spec.quotas[i].flavor).second)
-            return invalid_field(field + ".flavor", fmt::format("\"{}\" stands twice", spec.quotas[i].flavor));
+            return invalid_field(field + ".flavor",
+                                 fmt::format("\"{}\" stands twice", spec.quotas[i].flavor));
     }
     return {};
 }

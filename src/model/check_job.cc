@@ -17,34 +17,43 @@ constexpr std::size_t name_and_role_max = 63 - 6;
 Status check_role(const JobRole& role, const std::string& field, std::string_view job_name) {
     TANDEM_TRY(check_name(role.name, field + ".name"));
     if (job_name.size() + role.name.size() > name_and_role_max)
-        return invalid_field(field + ".name", fmt::format("must have at most {} characters together with the job's name, has {}",
-                                                          name_and_role_max, job_name.size() + role.name.size()));
+        return invalid_field(
+            field + ".name",
+            fmt::format("must have at most {} characters together with the job's name, has {}",
+                        name_and_role_max, job_name.size() + role.name.size()));
     TANDEM_TRY(check_range(role.replicas, 1, limits::replicas_max, field + ".replicas"));
     return check_resources(role.resources, field + ".resources");
 }
 
 Status check_roles(const Job& job) {
     const std::vector<JobRole>& roles = job.spec.roles;
-    if (roles.empty()) return invalid_field("spec.roles", "must have at least one role: [{replicas: 1, resources: {devices: 1}}]");
+    if (roles.empty())
+        return invalid_field(
+            "spec.roles", "must have at least one role: [{replicas: 1, resources: {devices: 1}}]");
     if (static_cast<std::int64_t>(roles.size()) > limits::roles_max)
-        return invalid_field("spec.roles", fmt::format("must have at most {} roles, has {}", limits::roles_max, roles.size()));
+        return invalid_field("spec.roles", fmt::format("must have at most {} roles, has {}",
+                                                       limits::roles_max, roles.size()));
     std::set<std::string_view> names;
     std::int64_t ranks = 0;
     for (std::size_t i = 0; i < roles.size(); ++i) {
         const std::string field = fmt::format("spec.roles[{}]", i);
         TANDEM_TRY(check_role(roles[i], field, job.meta.name));
         if (!names.insert(roles[i].name).second)
-            return invalid_field(field + ".name", fmt::format("\"{}\" stands twice", roles[i].name));
+            return invalid_field(field + ".name",
+                                 fmt::format("\"{}\" stands twice", roles[i].name));
         ranks += roles[i].replicas;
     }
     if (ranks > limits::replicas_max)
-        return invalid_field("spec.roles", fmt::format("must have at most {} replicas in all, has {}", limits::replicas_max, ranks));
+        return invalid_field("spec.roles",
+                             fmt::format("must have at most {} replicas in all, has {}",
+                                         limits::replicas_max, ranks));
     return {};
 }
 
 Status check_outputs(const std::vector<JobOutput>& outputs) {
     if (static_cast<std::int64_t>(outputs.size()) > limits::outputs_max)
-        return invalid_field("spec.outputs", fmt::format("must have at most {} entries, has {}", limits::outputs_max, outputs.size()));
+        return invalid_field("spec.outputs", fmt::format("must have at most {} entries, has {}",
+                                                         limits::outputs_max, outputs.size()));
     std::set<std::string_view> names;
     std::set<std::string_view> paths;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -52,9 +61,11 @@ Status check_outputs(const std::vector<JobOutput>& outputs) {
         TANDEM_TRY(check_name(outputs[i].name, field + ".name"));
         TANDEM_TRY(check_relative_path(outputs[i].path, field + ".path"));
         if (!names.insert(outputs[i].name).second)
-            return invalid_field(field + ".name", fmt::format("\"{}\" stands twice", outputs[i].name));
+            return invalid_field(field + ".name",
+                                 fmt::format("\"{}\" stands twice", outputs[i].name));
         if (!paths.insert(outputs[i].path).second)
-            return invalid_field(field + ".path", fmt::format("\"{}\" stands twice", outputs[i].path));
+            return invalid_field(field + ".path",
+                                 fmt::format("\"{}\" stands twice", outputs[i].path));
     }
     return {};
 }
@@ -62,7 +73,8 @@ Status check_outputs(const std::vector<JobOutput>& outputs) {
 Status check_times(const JobSpec& spec) {
     TANDEM_TRY(check_duration(spec.grace, Duration{}, limits::grace_max, "spec.grace"));
     TANDEM_TRY(check_range(spec.retries.limit, 0, limits::retries_max, "spec.retries.limit"));
-    TANDEM_TRY(check_duration(spec.retries.backoff, Duration{}, minutes(5), "spec.retries.backoff"));
+    TANDEM_TRY(
+        check_duration(spec.retries.backoff, Duration{}, minutes(5), "spec.retries.backoff"));
     const std::array<std::pair<const std::optional<Duration>&, std::string_view>, 3> bounds{{
         {spec.max_run_time, "spec.maxRunTime"},
         {spec.heartbeat_timeout, "spec.heartbeatTimeout"},
@@ -75,9 +87,11 @@ Status check_times(const JobSpec& spec) {
 
 Status check_rendezvous_env(const JobSpec& spec) {
     if (spec.form != JobTemplate::torchrun) return {};
-    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})
+    for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+                             "MASTER_ADDR", "MASTER_PORT"})
         if (spec.env.contains(name))
-            return invalid_field(std::string("spec.env.") + name, "is set by the template torchrun for each rank; leave it out");
+            return invalid_field(std::string("spec.env.") + name,
+                                 "is set by the template torchrun for each rank; leave it out");
     return {};
 }
 

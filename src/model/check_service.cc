@@ -14,16 +14,21 @@ constexpr std::int64_t number_max = 1'000'000'000;
 
 Status check_format(std::string_view format) {
     if (format == "gguf") return {};
-    return invalid_field("spec.format", fmt::format("must be gguf, is \"{}\"", format.substr(0, 40)));
+    return invalid_field("spec.format",
+                         fmt::format("must be gguf, is \"{}\"", format.substr(0, 40)));
 }
 
 Status check_scale(const ServiceScale& scale) {
     TANDEM_TRY(check_range(scale.min, 0, limits::scale_max, "spec.replicas.min"));
     TANDEM_TRY(check_range(scale.max, 1, limits::scale_max, "spec.replicas.max"));
     if (scale.min > scale.max)
-        return invalid_field("spec.replicas.min", fmt::format("must be at most spec.replicas.max ({}), is {}", scale.max, scale.min));
-    TANDEM_TRY(check_range(scale.concurrency, 1, limits::concurrency_max, "spec.replicas.concurrency"));
-    return check_duration(scale.idle_timeout, seconds(1), limits::run_time_max, "spec.replicas.idleTimeout");
+        return invalid_field(
+            "spec.replicas.min",
+            fmt::format("must be at most spec.replicas.max ({}), is {}", scale.max, scale.min));
+    TANDEM_TRY(
+        check_range(scale.concurrency, 1, limits::concurrency_max, "spec.replicas.concurrency"));
+    return check_duration(scale.idle_timeout, seconds(1), limits::run_time_max,
+                          "spec.replicas.idleTimeout");
 }
 
 }  // namespace
@@ -40,11 +45,16 @@ Status check_spec(const ModelVersion& version) {
     TANDEM_TRY(check_range(spec.number, 1, number_max, "spec.number"));
     const std::string name = fmt::format("{}.v{}", spec.model, spec.number);
     if (version.meta.name != name)
-        return invalid_field("metadata.name", fmt::format("must be \"{}\" (the model's name, .v and its number), is \"{}\"", name, version.meta.name));
+        return invalid_field(
+            "metadata.name",
+            fmt::format("must be \"{}\" (the model's name, .v and its number), is \"{}\"", name,
+                        version.meta.name));
     TANDEM_TRY(check_digest(spec.digest, "spec.digest"));
-    if (spec.bytes < 0) return invalid_field("spec.bytes", fmt::format("must not be negative, is {}", spec.bytes));
+    if (spec.bytes < 0)
+        return invalid_field("spec.bytes", fmt::format("must not be negative, is {}", spec.bytes));
     if (!spec.source_job.empty() && !Uid::parse(spec.source_job))
-        return invalid_field("spec.sourceJob", "must be the uid of a job: 24 digits of 0-9 and a-f");
+        return invalid_field("spec.sourceJob",
+                             "must be the uid of a job: 24 digits of 0-9 and a-f");
     return check_format(spec.format);
 }
 
@@ -55,9 +65,13 @@ Status check_spec(const Runtime& runtime) {
     TANDEM_TRY(check_format(spec.format));
     TANDEM_TRY(check_duration(spec.ready_timeout, seconds(1), hours(24), "spec.readyTimeout"));
     const auto has_port = [](std::string_view text) { return text.contains("{port}"); };
-    const bool told = std::ranges::any_of(spec.command, has_port) ||
-                      std::ranges::any_of(spec.env, [&](const auto& entry) { return has_port(entry.second); });
-    if (!told) return invalid_field("spec.command", "must hold {port}, here or in spec.env: the server listens where Tandem says");
+    const bool told =
+        std::ranges::any_of(spec.command, has_port) ||
+        std::ranges::any_of(spec.env, [&](const auto& entry) { return has_port(entry.second); });
+    if (!told)
+        return invalid_field(
+            "spec.command",
+            "must hold {port}, here or in spec.env: the server listens where Tandem says");
     return {};
 }
 
@@ -68,10 +82,12 @@ Status check_spec(const Service& service) {
     TANDEM_TRY(check_name(spec.model, "spec.model"));
     TANDEM_TRY(check_range(spec.version, 0, number_max, "spec.version"));
     TANDEM_TRY(check_name(spec.runtime, "spec.runtime"));
-    if (!spec.public_name.empty()) TANDEM_TRY(check_public_name(spec.public_name, "spec.publicName"));
+    if (!spec.public_name.empty())
+        TANDEM_TRY(check_public_name(spec.public_name, "spec.publicName"));
     TANDEM_TRY(check_resources(spec.resources, "spec.resources"));
     TANDEM_TRY(check_scale(spec.replicas));
-    TANDEM_TRY(check_range(spec.context_length, 1, limits::context_length_max, "spec.contextLength"));
+    TANDEM_TRY(
+        check_range(spec.context_length, 1, limits::context_length_max, "spec.contextLength"));
     TANDEM_TRY(check_range(spec.threads, 1, limits::threads_max, "spec.threads"));
     TANDEM_TRY(check_env(spec.env, "spec.env"));
     TANDEM_TRY(check_duration(spec.ready_timeout, Duration{}, hours(24), "spec.readyTimeout"));

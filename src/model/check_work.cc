@@ -12,10 +12,14 @@
 namespace tandem::model {
 namespace {
 
-bool has_nul(std::string_view text) { return text.contains('\0'); }
+bool has_nul(std::string_view text) {
+    return text.contains('\0');
+}
 
 bool is_env_name(std::string_view name) {
-    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    const auto letter = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
     return !name.empty() && letter(name.front()) &&
            std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
@@ -33,7 +37,8 @@ std::unexpected<Error> bad(std::string_view field, std::string message) {
     return invalid_field(std::string(field), std::move(message));
 }
 
-Status check_amount(std::int64_t value, std::int64_t high, std::string (*render)(std::int64_t), const std::string& field) {
+Status check_amount(std::int64_t value, std::int64_t high, std::string (*render)(std::int64_t),
+                    const std::string& field) {
     if (value >= 0 && value <= high) return {};
     return bad(field, fmt::format("must be 0..{}, is {}", render(high), render(value)));
 }
@@ -52,48 +57,62 @@ Status check_flavor(std::string_view flavor, std::string_view field) {
 Status check_resources(const Resources& resources, const std::string& field) {
     const std::string devices = field + ".devices";
     if (resources.devices <= 0 || resources.devices > limits::devices_milli_max)
-        return bad(devices, fmt::format("must be more than 0 and at most {}, is {}", render_milli(limits::devices_milli_max),
+        return bad(devices, fmt::format("must be more than 0 and at most {}, is {}",
+                                        render_milli(limits::devices_milli_max),
                                         render_milli(resources.devices)));
     if (resources.devices > 1000 && resources.devices % 1000 != 0)
-        return bad(devices, fmt::format("must be whole above one device (a fraction is a share of a single one), is {}",
-                                        render_milli(resources.devices)));
+        return bad(
+            devices,
+            fmt::format(
+                "must be whole above one device (a fraction is a share of a single one), is {}",
+                render_milli(resources.devices)));
     TANDEM_TRY(check_flavor(resources.flavor, field + ".flavor"));
-    TANDEM_TRY(check_amount(resources.cpu_milli, limits::cpu_milli_max, render_milli, field + ".cpu"));
-    return check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes, field + ".memory");
+    TANDEM_TRY(
+        check_amount(resources.cpu_milli, limits::cpu_milli_max, render_milli, field + ".cpu"));
+    return check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes,
+                        field + ".memory");
 }
 
 Status check_command(const std::vector<std::string>& command, std::string_view field) {
     if (command.empty() || command.front().empty())
         return bad(field, "must name a program: [\"python3\", \"train.py\"]");
     if (static_cast<std::int64_t>(command.size()) > limits::arguments_max)
-        return bad(field, fmt::format("must have at most {} arguments, has {}", limits::arguments_max, command.size()));
+        return bad(field, fmt::format("must have at most {} arguments, has {}",
+                                      limits::arguments_max, command.size()));
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < command.size(); ++i) {
         const std::string where = fmt::format("{}[{}]", field, i);
         if (has_nul(command[i])) return bad(where, "must hold no NUL byte");
         if (static_cast<std::int64_t>(command[i].size()) >= limits::argument_bytes_max)
-            return bad(where, fmt::format("must be shorter than {} bytes, has {}", limits::argument_bytes_max, command[i].size()));
+            return bad(where, fmt::format("must be shorter than {} bytes, has {}",
+                                          limits::argument_bytes_max, command[i].size()));
         bytes += command[i].size() + 1;
     }
     if (static_cast<std::int64_t>(bytes) > limits::command_bytes_max)
-        return bad(field, fmt::format("must have at most {} bytes in all, has {}", limits::command_bytes_max, bytes));
+        return bad(field, fmt::format("must have at most {} bytes in all, has {}",
+                                      limits::command_bytes_max, bytes));
     return {};
 }
 
 Status check_env(const std::map<std::string, std::string>& env, std::string_view field) {
     if (static_cast<std::int64_t>(env.size()) > limits::env_max)
-        return bad(field, fmt::format("must have at most {} entries, has {}", limits::env_max, env.size()));
+        return bad(field, fmt::format("must have at most {} entries, has {}", limits::env_max,
+                                      env.size()));
     std::size_t bytes = 0;
     for (const auto& [name, value] : env) {
         const std::string where = fmt::format("{}.{}", field, name.substr(0, 40));
         if (!is_env_name(name) || static_cast<std::int64_t>(name.size()) > limits::env_name_max)
-            return bad(where, "must have a name of letters, digits and '_', not starting with a digit, at most 128");
-        if (name.starts_with("TANDEM_")) return bad(where, "names that begin with TANDEM_ are Tandem's own");
+            return bad(where,
+                       "must have a name of letters, digits and '_', not starting with a digit, at "
+                       "most 128");
+        if (name.starts_with("TANDEM_"))
+            return bad(where, "names that begin with TANDEM_ are Tandem's own");
         if (has_nul(value)) return bad(where, "must hold no NUL byte");
         bytes += name.size() + value.size() + 2;
     }
     if (static_cast<std::int64_t>(bytes) > limits::env_bytes_max)
-        return bad(field, fmt::format("must have at most {} bytes in all, has {}", limits::env_bytes_max, bytes));
+        return bad(field, fmt::format("must have at most {} bytes in all, has {}",
+                                      limits::env_bytes_max, bytes));
     return {};
 }
 
@@ -103,7 +122,10 @@ Status check_relative_path(std::string_view path, std::string_view field) {
         return bad(field, fmt::format("must have at most {} bytes and no NUL", limits::path_max));
     const bool plain = !path.starts_with('/') && !path.ends_with('/') && !path.contains("//");
     if (!plain || has_dot_dot(path))
-        return bad(field, fmt::format("must stay below the output folder: relative, without \"..\", is \"{}\"", path.substr(0, 60)));
+        return bad(
+            field,
+            fmt::format("must stay below the output folder: relative, without \"..\", is \"{}\"",
+                        path.substr(0, 60)));
     return {};
 }
 
@@ -112,10 +134,13 @@ Status check_directory(std::string_view path, std::string_view field) {
     if (static_cast<std::int64_t>(path.size()) > limits::path_max || has_nul(path))
         return bad(field, fmt::format("must have at most {} bytes and no NUL", limits::path_max));
     if (!path.starts_with('/') || has_dot_dot(path))
-        return bad(field, fmt::format("must be an absolute path without \"..\", is \"{}\"", path.substr(0, 60)));
+        return bad(field, fmt::format("must be an absolute path without \"..\", is \"{}\"",
+                                      path.substr(0, 60)));
     return {};
 }
 
-Status check_spec(const Replica&) { return {}; }  // made by core alone
+Status check_spec(const Replica&) {
+    return {};
+}  // made by core alone
 
 }  // namespace tandem::model
