@@ -57,6 +57,7 @@ struct Planner::Inside::Hunt {
     bool is_eligible(const Victim& victim) const;
     void evict(const Victim& victim);
     bool fits_after(std::span<const Victim> list);
+    bool find_leader();
     void narrow_to_touched(std::vector<Victim>& list);
     std::vector<Victim> find_least();
     void drop_unneeded(std::vector<Victim>& list);
@@ -159,6 +160,21 @@ bool Planner::Inside::Hunt::fits_after(std::span<const Victim> list) {
     return fits;
 }
 
+// A queue gives back no more than it borrows, so its cheapest victim may be one too few and in the wrong place, and
+// the next is protected then. Each of the first ones is tried as the one to begin with.
+bool Planner::Inside::Hunt::find_leader() {
+    constexpr std::size_t leaders_max = 32;
+    const std::vector<Victim> cheapest_first = victims;
+    for (std::size_t i = 1; i < std::min(cheapest_first.size(), leaders_max); ++i) {
+        if (!cheapest_first[i].reclaim) continue;
+        victims = cheapest_first;
+        std::rotate(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(i),
+                    victims.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        if (fits_after(victims)) return true;
+    }
+    return false;
+}
+
 // The smallest number of cheapest ones that suffices; more never hurt, so it can be halved.
 std::vector<Victim> Planner::Inside::Hunt::find_least() {
     std::size_t low = 1;
@@ -248,7 +264,7 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
         hunt.find_needs();
         hunt.add_keys(failed);
         hunt.find_victims(now);
-        if (hunt.victims.empty() || !hunt.fits_after(hunt.victims)) continue;
+        if (hunt.victims.empty() || !(hunt.fits_after(hunt.victims) || hunt.find_leader())) continue;
         if (hunt.fits_after({})) {  // what is leaving already will do
             failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
             continue;
