@@ -6,9 +6,10 @@
 //             the common ancestor), and only as long as they do
 // Victims are whole workloads, cheapest first: lowest priority, least work lost, latest started, latest id.
 //
-// Why this can't go round in circles: by priority, each placement raises the priority at which a queue's devices are
-// used; by reclaim, it turns borrowed capacity into capacity within a quota. A victim of either kind never has the
-// same right against the one that took its place.
+// Why this does not go round in circles: by priority, a placement raises the priority at which a queue's devices are
+// used and lets no level borrow more than before (else the victim, back within its quota, would reclaim from it); by
+// reclaim, it turns borrowed capacity into capacity within a quota. A victim of either kind never has the same right
+// against the one that took its place.
 #include <algorithm>
 #include <span>
 
@@ -48,6 +49,7 @@ struct Planner::Inside::Hunt {
     Attempt attempt{.view = View::future, .kind = EntryKind::claim};
     std::vector<Need> needs{};
     bool may_reclaim = false;
+    std::vector<std::int64_t> borrowed{};  // before, by need and level
     std::vector<Victim> victims{};
 
     void find_needs();
@@ -56,7 +58,10 @@ struct Planner::Inside::Hunt {
     void consider(RowId workload, bool reclaim, Instant now);
     bool is_eligible(const Victim& victim) const;
     void evict(const Victim& victim);
+    std::vector<std::int64_t> list_borrowed() const;
+    bool try_place();
     bool fits_after(std::span<const Victim> list);
+    bool fits_without_victims();
     bool find_leader();
     void narrow_to_touched(std::vector<Victim>& list);
     std::vector<Victim> find_least();
@@ -79,6 +84,24 @@ void Planner::Inside::Hunt::find_needs() {
     may_reclaim = !needs.empty() && std::ranges::all_of(needs, [this](const Need& need) {
         return inside.quota.is_under_nominal(view.node, need.flavor_row, need.milli);
     });
+    borrowed = list_borrowed();
+}
+
+std::vector<std::int64_t> Planner::Inside::Hunt::list_borrowed() const {
+    std::vector<std::int64_t> amounts;
+    for (const Need& need : needs) {
+        for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
+            const QuotaRow& row = inside.quota.row(node, need.flavor_row);
+            amounts.push_back(row.limited ? std::max<std::int64_t>(0, row.spill[at(View::future)] - row.quota) : 0);
+        }
+    }
+    return amounts;
+}
+
+// Places it if the outcome is one that may be asked for.
+bool Planner::Inside::Hunt::try_place() {
+    if (!inside.place(class_index, demand, attempt, plan)) return false;
+    return may_reclaim || std::ranges::equal(list_borrowed(), borrowed, std::ranges::less_equal{});
 }
 
 // With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right.
@@ -155,6 +178,13 @@ bool Planner::Inside::Hunt::fits_after(std::span<const Victim> list) {
     for (const Victim& victim : list) {
         if (is_eligible(victim)) evict(victim);
     }
+    const bool fits = try_place();
+    inside.undo_to(mark);
+    return fits;
+}
+
+bool Planner::Inside::Hunt::fits_without_victims() {
+    const std::size_t mark = inside.journal.size();
     const bool fits = inside.place(class_index, demand, attempt, plan);
     inside.undo_to(mark);
     return fits;
@@ -199,7 +229,7 @@ std::vector<Victim> Planner::Inside::Hunt::find_least() {
 void Planner::Inside::Hunt::narrow_to_touched(std::vector<Victim>& list) {
     const std::size_t mark = inside.journal.size();
     for (const Victim& victim : list) evict(victim);
-    const bool fits = inside.place(class_index, demand, attempt, plan);
+    const bool fits = try_place();
     std::set<int> used;
     for (const Attempt::Placed& placed : attempt.placed) used.insert(inside.slots[spot(placed.slot)].node);
     inside.undo_to(mark);
@@ -222,7 +252,7 @@ void Planner::Inside::Hunt::drop_unneeded(std::vector<Victim>& list) {
     for (const Victim& victim : std::vector<Victim>(list.rbegin(), list.rend())) {
         evict(victim);  // a second time: it stays
         const std::size_t before = inside.journal.size();
-        const bool fits = inside.place(class_index, demand, attempt, plan);
+        const bool fits = try_place();
         inside.undo_to(before);
         if (fits) continue;
         evict(victim);
@@ -238,7 +268,7 @@ void Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out)
         const std::vector<int>& held = inside.workloads.at(victim.workload).slots;
         inside.released.insert(inside.released.end(), held.begin(), held.end());
     }
-    const bool fits = inside.place(class_index, demand, attempt, plan);
+    const bool fits = try_place();
     TANDEM_ASSERT(fits, "a placement that was proved holds");
     inside.write(demand, attempt, out);
     for (const Victim& victim : list) {
@@ -265,7 +295,7 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
         hunt.add_keys(failed);
         hunt.find_victims(now);
         if (hunt.victims.empty() || !(hunt.fits_after(hunt.victims) || hunt.find_leader())) continue;
-        if (hunt.fits_after({})) {  // what is leaving already will do
+        if (hunt.fits_without_victims()) {  // what is leaving already will do
             failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
             continue;
         }
