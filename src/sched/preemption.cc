@@ -2,15 +2,15 @@
 // Preemption: who may be asked to leave for a demand that does not fit, and the smallest set of them that is proved
 // to make it fit. Two rights:
 //   priority  inside its own queue, workloads of strictly lower priority
-//   reclaim   a queue that stays within its own quota, from queues that use more than theirs (on every level up to
-//             the common ancestor), and only as long as they do
+//   reclaim   a queue that stays within its own quota, from work of others beyond theirs. On every level up to the
+//             common ancestor, a quota protects the work that it can hold, in order of precedence: what can't be
+//             asked to leave, then larger priority, earlier start, earlier id
 // Victims are whole workloads, cheapest first: lowest priority, least work lost, latest started, latest id.
 //
-// Why this does not go round in circles: by priority, a placement raises the priority at which a queue's devices are
-// used and lets no level borrow more than before (else the victim, back within its quota, would reclaim from it); by
-// reclaim, it turns borrowed capacity into capacity within a quota. A victim of either kind never has the same right
-// against the one that took its place.
+// Why this does not go round in circles: reclaim never takes protected work and what it places is protected; so the
+// protected work of a queue changes only by arrivals, ends, and priority, each time to work of larger precedence.
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "base/assert.h"
@@ -23,12 +23,36 @@ std::size_t spot(int index) { return static_cast<std::size_t>(index); }
 
 struct Victim {
     RowId workload{};
-    int queue = -1;          // of the quota tree
     std::int64_t priority = 0;
     std::int64_t lost = 0;   // milli-device-milliseconds since the last checkpoint
     Instant started{};
     bool reclaim = false;
 };
+
+// What a workload has of one flavor.
+struct Holding {
+    RowId workload{};
+    bool preemptible = true;
+    std::int64_t priority = 0;
+    Instant started{};
+    std::int64_t milli = 0;
+};
+
+bool has_precedence(const Holding& a, const Holding& b) {
+    if (a.preemptible != b.preemptible) return !a.preemptible;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.started != b.started) return a.started < b.started;
+    return a.workload < b.workload;
+}
+
+void protect(std::vector<Holding>& holdings, std::int64_t room, std::set<RowId>& protected_work) {
+    std::ranges::sort(holdings, has_precedence);
+    for (const Holding& holding : holdings) {
+        if (holding.milli > room) continue;
+        room -= holding.milli;
+        protected_work.insert(holding.workload);
+    }
+}
 
 bool is_cheaper(const Victim& a, const Victim& b) {
     if (a.priority != b.priority) return a.priority < b.priority;
@@ -49,20 +73,17 @@ struct Planner::Inside::Hunt {
     Attempt attempt{.view = View::future, .kind = EntryKind::claim};
     std::vector<Need> needs{};
     bool may_reclaim = false;
-    std::vector<std::int64_t> borrowed{};  // before, by need and level
     std::vector<Victim> victims{};
 
     void find_needs();
     void add_keys(Attempt& failed) const;
     void find_victims(Instant now);
+    void find_reclaimable(Instant now);
+    std::vector<Holding> list_holdings(int node, int flavor_row) const;
+    std::vector<Holding> judge(int node, int flavor_row, std::set<RowId>& protected_work) const;
     void consider(RowId workload, bool reclaim, Instant now);
-    bool is_eligible(const Victim& victim) const;
     void evict(const Victim& victim);
-    std::vector<std::int64_t> list_borrowed() const;
-    bool try_place();
     bool fits_after(std::span<const Victim> list);
-    bool fits_without_victims();
-    bool find_leader();
     void narrow_to_touched(std::vector<Victim>& list);
     std::vector<Victim> find_least();
     void drop_unneeded(std::vector<Victim>& list);
@@ -84,24 +105,6 @@ void Planner::Inside::Hunt::find_needs() {
     may_reclaim = !needs.empty() && std::ranges::all_of(needs, [this](const Need& need) {
         return inside.quota.is_under_nominal(view.node, need.flavor_row, need.milli);
     });
-    borrowed = list_borrowed();
-}
-
-std::vector<std::int64_t> Planner::Inside::Hunt::list_borrowed() const {
-    std::vector<std::int64_t> amounts;
-    for (const Need& need : needs) {
-        for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
-            const QuotaRow& row = inside.quota.row(node, need.flavor_row);
-            amounts.push_back(row.limited ? std::max<std::int64_t>(0, row.spill[at(View::future)] - row.quota) : 0);
-        }
-    }
-    return amounts;
-}
-
-// Places it if the outcome is one that may be asked for.
-bool Planner::Inside::Hunt::try_place() {
-    if (!inside.place(class_index, demand, attempt, plan)) return false;
-    return may_reclaim || std::ranges::equal(list_borrowed(), borrowed, std::ranges::less_equal{});
 }
 
 // With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right.
@@ -129,41 +132,79 @@ void Planner::Inside::Hunt::consider(RowId workload, bool reclaim, Instant now) 
     }
     if (!stays) return;
     const std::int64_t since = std::max<std::int64_t>(0, (now - occupant.safe_at).ms);
-    victims.push_back({workload, inside.quota.find(occupant.queue), occupant.priority, bounded_product(since, milli),
+    victims.push_back({workload, occupant.priority, bounded_product(since, milli),
                        occupant.started, reclaim});
 }
 
 void Planner::Inside::Hunt::find_victims(Instant now) {
     victims.clear();
-    const auto list_of = [this](int queue) -> const std::set<RowId>* {
-        const auto found = inside.occupants_of_queue.find(queue);
-        return found == inside.occupants_of_queue.end() ? nullptr : &found->second;
-    };
     const int own_queue = inside.quota.nodes()[spot(view.node)].name;
-    if (const std::set<RowId>* own = list_of(own_queue)) {
-        for (RowId workload : *own) {
-            const auto& occupant = inside.workloads.at(workload).occupant;
-            if (occupant->priority < demand.priority) consider(workload, false, now);
+    if (const auto own = inside.occupants_of_queue.find(own_queue); own != inside.occupants_of_queue.end()) {
+        for (RowId workload : own->second) {
+            if (inside.workloads.at(workload).occupant->priority < demand.priority) consider(workload, false, now);
         }
     }
-    if (may_reclaim) {
-        for (std::size_t node = 0; node < inside.quota.nodes().size(); ++node) {
-            const std::set<RowId>* others = list_of(inside.quota.nodes()[node].name);
-            const bool lends = std::ranges::any_of(needs, [&](const Need& need) {
-                return inside.quota.borrows_against(static_cast<int>(node), view.node, need.flavor_row);
-            });
-            if (others == nullptr || !lends) continue;
-            for (RowId workload : *others) consider(workload, true, now);
-        }
-    }
+    if (may_reclaim) find_reclaimable(now);
     std::ranges::sort(victims, is_cheaper);
 }
 
-bool Planner::Inside::Hunt::is_eligible(const Victim& victim) const {
-    if (!victim.reclaim) return true;
-    return std::ranges::any_of(needs, [&](const Need& need) {
-        return inside.quota.borrows_against(victim.queue, view.node, need.flavor_row);
-    });
+void Planner::Inside::Hunt::find_reclaimable(Instant now) {
+    std::set<RowId> chosen;
+    for (const Need& need : needs) {
+        std::set<RowId> protected_work;
+        std::vector<Holding> holdings;
+        for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
+            const int parent = inside.quota.nodes()[spot(node)].parent;
+            if (parent < 0) break;
+            for (int child : inside.quota.nodes()[spot(parent)].children) {
+                if (child == node) continue;
+                const std::vector<Holding> below = judge(child, need.flavor_row, protected_work);
+                holdings.insert(holdings.end(), below.begin(), below.end());
+            }
+            // An inner queue's own work stands beside its children, with what the queue itself is given.
+            std::vector<Holding> own = list_holdings(parent, need.flavor_row);
+            protect(own, inside.quota.row(parent, need.flavor_row).nominal, protected_work);
+            holdings.insert(holdings.end(), own.begin(), own.end());
+        }
+        for (const Holding& holding : holdings) {
+            if (!protected_work.contains(holding.workload)) chosen.insert(holding.workload);
+        }
+    }
+    for (RowId workload : chosen) consider(workload, true, now);
+}
+
+std::vector<Holding> Planner::Inside::Hunt::list_holdings(int node, int flavor_row) const {
+    std::vector<Holding> holdings;
+    const int flavor = inside.quota.flavors()[spot(flavor_row)];
+    const auto found = inside.occupants_of_queue.find(inside.quota.nodes()[spot(node)].name);
+    if (found == inside.occupants_of_queue.end()) return holdings;
+    for (RowId workload : found->second) {
+        const WorkloadState& state = inside.workloads.at(workload);
+        Holding holding{workload, state.occupant->preemptible, state.occupant->priority, state.occupant->started};
+        for (int index : state.slots) {
+            const Slot& slot = inside.slots[spot(index)];
+            if (!slot.leaving && slot.flavor == flavor) holding.milli += slot.milli;
+        }
+        plan.steps_used += 1;
+        if (holding.milli > 0) holdings.push_back(holding);
+    }
+    return holdings;
+}
+
+// The holdings at and below a node; adds those that its quota, or one below, protects.
+std::vector<Holding> Planner::Inside::Hunt::judge(int node, int flavor_row, std::set<RowId>& protected_work) const {
+    const QuotaRow& row = inside.quota.row(node, flavor_row);
+    if (row.used[at(View::future)] == 0) return {};
+    std::vector<Holding> holdings = list_holdings(node, flavor_row);
+    for (int child : inside.quota.nodes()[spot(node)].children) {
+        const std::vector<Holding> below = judge(child, flavor_row, protected_work);
+        holdings.insert(holdings.end(), below.begin(), below.end());
+    }
+    std::int64_t known = 0;
+    for (const Holding& holding : holdings) known += holding.milli;
+    const std::int64_t unknown = row.used[at(View::future)] - known;  // entries that no occupant answers for
+    protect(holdings, row.quota - unknown, protected_work);
+    return holdings;
 }
 
 void Planner::Inside::Hunt::evict(const Victim& victim) {
@@ -175,34 +216,10 @@ void Planner::Inside::Hunt::evict(const Victim& victim) {
 // Leaves nothing changed.
 bool Planner::Inside::Hunt::fits_after(std::span<const Victim> list) {
     const std::size_t mark = inside.journal.size();
-    for (const Victim& victim : list) {
-        if (is_eligible(victim)) evict(victim);
-    }
-    const bool fits = try_place();
-    inside.undo_to(mark);
-    return fits;
-}
-
-bool Planner::Inside::Hunt::fits_without_victims() {
-    const std::size_t mark = inside.journal.size();
+    for (const Victim& victim : list) evict(victim);
     const bool fits = inside.place(class_index, demand, attempt, plan);
     inside.undo_to(mark);
     return fits;
-}
-
-// A queue gives back no more than it borrows, so its cheapest victim may be one too few and in the wrong place, and
-// the next is protected then. Each of the first ones is tried as the one to begin with.
-bool Planner::Inside::Hunt::find_leader() {
-    constexpr std::size_t leaders_max = 32;
-    const std::vector<Victim> cheapest_first = victims;
-    for (std::size_t i = 1; i < std::min(cheapest_first.size(), leaders_max); ++i) {
-        if (!cheapest_first[i].reclaim) continue;
-        victims = cheapest_first;
-        std::rotate(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(i),
-                    victims.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-        if (fits_after(victims)) return true;
-    }
-    return false;
 }
 
 // The smallest number of cheapest ones that suffices; more never hurt, so it can be halved.
@@ -214,22 +231,14 @@ std::vector<Victim> Planner::Inside::Hunt::find_least() {
         if (fits_after(std::span(victims).first(middle))) high = middle;
         else low = middle + 1;
     }
-    std::vector<Victim> least;
-    const std::size_t mark = inside.journal.size();
-    for (std::size_t i = 0; i < high; ++i) {
-        if (!is_eligible(victims[i])) continue;
-        evict(victims[i]);
-        least.push_back(victims[i]);
-    }
-    inside.undo_to(mark);
-    return least;
+    return {victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(high)};
 }
 
 // Keeps those that have something on the nodes the demand would go to, if they suffice.
 void Planner::Inside::Hunt::narrow_to_touched(std::vector<Victim>& list) {
     const std::size_t mark = inside.journal.size();
     for (const Victim& victim : list) evict(victim);
-    const bool fits = try_place();
+    const bool fits = inside.place(class_index, demand, attempt, plan);
     std::set<int> used;
     for (const Attempt::Placed& placed : attempt.placed) used.insert(inside.slots[spot(placed.slot)].node);
     inside.undo_to(mark);
@@ -252,7 +261,7 @@ void Planner::Inside::Hunt::drop_unneeded(std::vector<Victim>& list) {
     for (const Victim& victim : std::vector<Victim>(list.rbegin(), list.rend())) {
         evict(victim);  // a second time: it stays
         const std::size_t before = inside.journal.size();
-        const bool fits = try_place();
+        const bool fits = inside.place(class_index, demand, attempt, plan);
         inside.undo_to(before);
         if (fits) continue;
         evict(victim);
@@ -268,7 +277,7 @@ void Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out)
         const std::vector<int>& held = inside.workloads.at(victim.workload).slots;
         inside.released.insert(inside.released.end(), held.begin(), held.end());
     }
-    const bool fits = try_place();
+    const bool fits = inside.place(class_index, demand, attempt, plan);
     TANDEM_ASSERT(fits, "a placement that was proved holds");
     inside.write(demand, attempt, out);
     for (const Victim& victim : list) {
@@ -294,8 +303,8 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
         hunt.find_needs();
         hunt.add_keys(failed);
         hunt.find_victims(now);
-        if (hunt.victims.empty() || !(hunt.fits_after(hunt.victims) || hunt.find_leader())) continue;
-        if (hunt.fits_without_victims()) {  // what is leaving already will do
+        if (hunt.victims.empty() || !hunt.fits_after(hunt.victims)) continue;
+        if (hunt.fits_after({})) {  // what is leaving already will do
             failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
             continue;
         }

@@ -152,21 +152,4 @@ bool QuotaTree::is_under_nominal(int node, int flavor_row, std::int64_t need) co
     return here.limited && here.used[at(View::future)] + need <= here.quota;
 }
 
-bool QuotaTree::borrows_against(int victim, int taker, int flavor_row) const {
-    if (victim == taker || flavor_row < 0) return false;
-    const auto parent = [this](int node) { return nodes_[static_cast<std::size_t>(node)].parent; };
-    const auto is_above_taker = [&](int node) {
-        for (int above = taker; above >= 0; above = parent(above)) {
-            if (above == node) return true;
-        }
-        return false;
-    };
-    if (nodes_[static_cast<std::size_t>(victim)].root != nodes_[static_cast<std::size_t>(taker)].root) return false;
-    for (int node = victim; !is_above_taker(node); node = parent(node)) {
-        const QuotaRow& here = row(node, flavor_row);
-        if (here.spill[at(View::future)] <= here.quota) return false;
-    }
-    return !is_above_taker(victim);
-}
-
 }  // namespace tandem::sched

@@ -82,8 +82,6 @@ class QuotaTree {
     std::optional<QuotaBound> find_bound(int node, int flavor_row, std::int64_t need, View view) const;
     // used + need within the queue's own quota: the right to reclaim.
     bool is_under_nominal(int node, int flavor_row, std::int64_t need) const;
-    // Every level from `victim` up to below the lowest common ancestor with `taker` uses more than its quota.
-    bool borrows_against(int victim, int taker, int flavor_row) const;
 
     bool operator==(const QuotaTree& other) const { return rows_ == other.rows_; }
 
