@@ -51,6 +51,10 @@ Status check_spec(const RoleBinding& binding) {
 Status check_spec(const ApiKey& key) {
     const ApiKeySpec& spec = key.spec;
     TANDEM_TRY(check_subject(spec.subject, "spec.subject"));
+    if (spec.key_id.empty() && spec.digest.empty())
+        return invalid_field("kind",
+                             "new keys are made by POST /api/v1/keys (tandem key create), which "
+                             "draws and shows their secret");
     const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     if (spec.key_id.size() != 12 || !std::ranges::all_of(spec.key_id, word))
         return invalid_field("spec.keyId", "must be 12 characters of a-z and 0-9");
