@@ -109,12 +109,10 @@ std::shared_ptr<Parked> Completion::make_parked() {
 }
 
 void Completion::place() {
-    auto parked = make_parked();
-    auto place = lane_.commons.dispatcher.place(service_->facts.uid, parked);
+    auto place = lane_.commons.dispatcher.place(service_->facts.uid, tried_, [this] { return parked_ = make_parked(); });
     switch (place.outcome) {
         case PlaceOutcome::placed: return attempt(std::move(place.replica));
         case PlaceOutcome::held:
-            parked_ = std::move(parked);
             return arm(lane_.commons.options.hold_max);
         case PlaceOutcome::full:
             return refuse({.status = 429, .type = "requests", .code = "queue_full",

@@ -49,8 +49,8 @@ void Dispatcher::update(const RouteTable& table) {
 }
 
 Dispatcher::Slot* Dispatcher::choose(Lane& lane, const std::vector<Uid>& tried) {
-    std::vector<serving::ReplicaLoad> loads;
-    loads.reserve(lane.slots.size());
+    static thread_local std::vector<serving::ReplicaLoad> loads;  // scratch: no allocation a request
+    loads.clear();
     for (const auto& slot : lane.slots)
         loads.push_back({.in_flight = slot.in_flight, .limit = lane.concurrency,
                          .draining = slot.gone || slot.route->facts.draining || contains(tried, slot.route->facts.uid)});
@@ -64,7 +64,8 @@ bool Dispatcher::all_tried(const Lane& lane, const std::vector<Uid>& tried) {
     });
 }
 
-Place Dispatcher::place(const Uid& service, std::shared_ptr<Parked> parked) {
+Place Dispatcher::place(const Uid& service, const std::vector<Uid>& tried,
+                        const std::function<std::shared_ptr<Parked>()>& make_parked) {
     bool asleep = false;
     {
         const std::lock_guard lock(mutex_);
@@ -72,15 +73,15 @@ Place Dispatcher::place(const Uid& service, std::shared_ptr<Parked> parked) {
         if (found == lanes_.end() || found->second.gone) return {.outcome = PlaceOutcome::gone};
         Lane& lane = found->second;
         if (lane.held.empty()) {
-            if (Slot* slot = choose(lane, parked->tried())) {
+            if (Slot* slot = choose(lane, tried)) {
                 ++slot->in_flight;
                 return {.outcome = PlaceOutcome::placed, .replica = slot->route};
             }
         }
-        if (all_tried(lane, parked->tried())) return {.outcome = PlaceOutcome::exhausted};
+        if (all_tried(lane, tried)) return {.outcome = PlaceOutcome::exhausted};
         if (static_cast<std::int64_t>(lane.held.size()) >= held_max_) return {.outcome = PlaceOutcome::full};
         asleep = lane.slots.empty();
-        lane.held.push_back(std::move(parked));
+        lane.held.push_back(make_parked());
     }
     if (asleep) wake_();
     return {.outcome = PlaceOutcome::held};

@@ -39,7 +39,9 @@ class Dispatcher {
         : held_max_(held_max), wake_(std::move(wake)) {}
 
     void update(const RouteTable& table);
-    Place place(const Uid& service, std::shared_ptr<Parked> parked);
+    // `make_parked` is called only when the request has to wait; it must not call back.
+    Place place(const Uid& service, const std::vector<Uid>& tried,
+                const std::function<std::shared_ptr<Parked>()>& make_parked);
     void withdraw(const Uid& service, const Parked& parked);
     void release(const Uid& service, const Uid& replica);
 
