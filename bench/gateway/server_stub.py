@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(f"event: feed\ndata: {self.feed}\n\n".encode())
+        self.wfile.write(f"event: snapshot\ndata: {self.feed}\n\n".encode())
         try:
             while True:
                 time.sleep(3)
@@ -44,8 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def take_leases(self, body):
         expires = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 3600))
-        return json.dumps([{"keyId": ask["keyId"], **self.limits, "expires": expires}
-                           for ask in json.loads(body)["asks"]]).encode()
+        return json.dumps({"grants": [{"keyId": ask["keyId"], **self.limits, "expires": expires}
+                                      for ask in json.loads(body)["asks"]]}).encode()
 
     def take_load(self, body):
         return b""
@@ -53,10 +53,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def take_usage(self, body):
         # The last row's number is enough, and far cheaper than reading all rows.
         last = int(re.findall(rb'"sequence":(\d+)', body[-2000:])[-1])
-        epoch = int(re.search(rb'"epoch":(\d+)', body)[1])
         with self.lock:
             Handler.booked = max(Handler.booked, last)
-        return json.dumps({"gateway": "bench", "epoch": epoch, "sequence": last}).encode()
+        return json.dumps({"sequence": last}).encode()
 
 
 def main():

@@ -3,12 +3,11 @@
 // of the named record (codec/record.h). The server lets in processes of its host (unix socket) and
 // known gateways (mutual TLS).
 //
-//   GET  feed_path?gateway=NAME     SSE: each event is `event: feed` with a FeedUpdate as data; the
-//   first is full,
-//                                   deltas follow in order; a comment at least every feed_beat
-//   POST leases_path                LeaseRequested -> 200 list of LeaseGrant, one for each ask in
-//   order POST load_path                  GatewayLoad -> 204 POST usage_path UsageShipped -> 200
-//   GatewayCursor: booked up to its sequence
+//   GET  feed_path?gateway=NAME     SSE: a `snapshot`, then `delta`s in order, with a FeedUpdate as data; and
+//                                   something (`alive`) at least every feed_beat
+//   POST leases_path                LeaseRequested -> 200 {"grants": list of LeaseGrant, one for each ask in order}
+//   POST load_path                  GatewayLoad -> 204
+//   POST usage_path                 UsageShipped -> 200 {"sequence": N}: booked up to it
 #pragma once
 
 #include <string_view>
@@ -21,7 +20,8 @@ inline constexpr std::string_view feed_path = "/api/v1/gateway/feed";
 inline constexpr std::string_view leases_path = "/api/v1/gateway/leases";
 inline constexpr std::string_view load_path = "/api/v1/gateway/load";
 inline constexpr std::string_view usage_path = "/api/v1/gateway/usage";
-inline constexpr std::string_view feed_event = "feed";
+inline constexpr std::string_view snapshot_event = "snapshot";
+inline constexpr std::string_view delta_event = "delta";
 inline constexpr Duration feed_beat = seconds(5);
 
 }  // namespace tandem::codec

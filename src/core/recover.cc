@@ -102,6 +102,13 @@ void doubt_old_tasks(State& state) {
     }
 }
 
+// Gateways may still hold shares of keys' limits from before the restart.
+void expect_lease_holders(State& state) {
+    std::vector<std::string> gateways;
+    for (const auto& [key, cursor] : state.cursors.rows()) gateways.push_back(cursor.gateway);
+    state.leases.expect_holders(gateways, state.meta.time);
+}
+
 }  // namespace
 
 Status recover_state(State& state, const RecoveredState& recovered) {
@@ -111,6 +118,7 @@ Status recover_state(State& state, const RecoveredState& recovered) {
     rebuild_occupants(state);
     for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
     if (recovered.meta.restored) doubt_old_tasks(state);
+    expect_lease_holders(state);
     state.live.recovering = true;
     const std::string wrong = state.planner.recount();
     if (!wrong.empty()) return fail(ErrorCode::internal, "capacity recount from rows differs: " + wrong);

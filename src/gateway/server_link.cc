@@ -5,6 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/quantity.h"
+#include "codec/document.h"
 #include "codec/gateway_wire.h"
 #include "codec/record.h"
 #include "gateway/files.h"
@@ -19,6 +21,13 @@ constexpr int pause_first_ms = 50;
 constexpr int pause_max_ms = 1000;
 
 std::string routes_file(const GatewayOptions& options) { return options.home + "/routes.json"; }
+
+Result<std::vector<model::LeaseGrant>> read_grants(std::string_view text) {
+    TANDEM_LET(document, codec::parse_json(text));
+    const auto* grants = document.find("grants");
+    if (!grants) return invalid_field("grants", "is missing");
+    return codec::decode<std::vector<model::LeaseGrant>>(codec::render_json(*grants));
+}
 
 Result<std::unique_ptr<http::Client>> make_client(const GatewayOptions& options) {
     TANDEM_LET(url, http::parse_url(options.server));
@@ -67,8 +76,9 @@ ServerLink::ServerLink(LinkParts parts, std::unique_ptr<http::Client> feed, std:
       usage_client_(std::move(usage)),
       shipper_(parts_.journal, parts_.options.name, [this](std::string body) -> Result<std::int64_t> {
           TANDEM_LET(text, post(*usage_client_, codec::usage_path, std::move(body)));
-          TANDEM_LET(cursor, codec::decode<model::GatewayCursor>(text));
-          return cursor.sequence;
+          TANDEM_LET(document, codec::parse_json(text));
+          const auto* sequence = document.find("sequence");
+          return sequence ? parse_integer(sequence->text) : invalid_field("sequence", "is missing");
       }) {}
 
 ServerLink::~ServerLink() { stop(); }
@@ -136,7 +146,8 @@ Status ServerLink::read_feed() {
             const auto events = reader.feed(bytes);
             if (!events) return false;
             for (const auto& event : *events)
-                if (event.event == codec::feed_event) take_update(event.data);
+                if (event.event == codec::snapshot_event || event.event == codec::delta_event)
+                    take_update(event.data);
             return !stopping_.load();
         }};
     const http::Call call{.target = std::string(codec::feed_path) + "?gateway=" +
@@ -216,7 +227,7 @@ bool ServerLink::post_leases() {
         parts_.leases.lost();
         return false;
     }
-    const auto grants = codec::decode<std::vector<model::LeaseGrant>>(*text);
+    const auto grants = read_grants(*text);
     if (!grants) {
         parts_.log.error("grants can't be read", {{"error", grants.error().message}});
         parts_.leases.lost();

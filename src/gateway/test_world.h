@@ -106,7 +106,7 @@ class PlayedServer {
 
   private:
     std::string render() const {
-        return http::render_sse({.id = {}, .event = std::string(codec::feed_event), .data = codec::encode(*current_)});
+        return http::render_sse({.id = {}, .event = std::string(current_->full ? codec::snapshot_event : codec::delta_event), .data = codec::encode(*current_)});
     }
     void serve(http::Request request, http::Responder responder) {
         const std::lock_guard lock(mutex_);
@@ -132,7 +132,7 @@ class PlayedServer {
         for (const auto& ask : asked->asks) batch.push_back({.ask = ask, .limits = limits[ask.key_id]});
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
-        return codec::encode(authority_.ask(asked->gateway, batch, Instant{now.count()}));
+        return "{\"grants\":" + codec::encode(authority_.ask(asked->gateway, batch, Instant{now.count()})) + "}";
     }
     std::string book(const std::string& body) {
         const auto shipped = codec::decode<model::UsageShipped>(body);
@@ -142,7 +142,7 @@ class PlayedServer {
             cursor = row.sequence;
             rows_.push_back(row);
         }
-        return codec::encode(model::GatewayCursor{.gateway = shipped->gateway, .epoch = shipped->epoch, .sequence = cursor});
+        return "{\"sequence\":" + std::to_string(cursor) + "}";
     }
 
     mutable std::mutex mutex_;
