@@ -109,9 +109,13 @@ std::shared_ptr<Parked> Completion::make_parked() {
 }
 
 void Completion::place() {
-    auto place = lane_.commons.dispatcher.place(service_->facts.uid, tried_, [this] { return parked_ = make_parked(); });
+    auto place = lane_.commons.dispatcher.place(
+        service_->facts.uid, {.tried = tried_, .waits_for_new = replica_lost_,
+                              .make_parked = [this] { return parked_ = make_parked(); }});
     switch (place.outcome) {
-        case PlaceOutcome::placed: return attempt(std::move(place.replica));
+        case PlaceOutcome::placed:
+            suspect_ = place.suspect;
+            return attempt(std::move(place.replica));
         case PlaceOutcome::held:
             return arm(lane_.commons.options.hold_max);
         case PlaceOutcome::full:
@@ -131,6 +135,7 @@ void Completion::on_told(const Told& told) {
             return refuse(model_not_found(scan_.model()));
         case Told::What::replica:
             timer_.cancel();
+            suspect_ = true;  // not known: a good answer says so
             return attempt(told.replica);
     }
 }
@@ -179,6 +184,7 @@ void Completion::release_replica() {
 
 void Completion::on_response(const relay::ResponseHead& head) {
     state_.answered();
+    if (suspect_) lane_.commons.dispatcher.judge(service_->facts.uid, replica_->facts.uid, true);
     upstream_status_ = head.status;
     upstream_length_ = head.framing == relay::Framing::length ? head.content_length : -1;
     collected_.clear();
@@ -237,6 +243,9 @@ void Completion::on_upstream_failed(relay::UpstreamFailure failure) {
     call_.clear();
     if (settled_) return;
     const auto error = failure_error(failure);
+    if (failure == relay::UpstreamFailure::unreachable)
+        lane_.commons.dispatcher.judge(service_->facts.uid, replica_->facts.uid, false);
+    replica_lost_ = failure == relay::UpstreamFailure::unreachable || failure == relay::UpstreamFailure::closed_early;
     if (!state_.committed()) return try_again_or(error);
     if (kind_ == Kind::stream) return break_stream(error);
     state_.fail();
@@ -258,6 +267,7 @@ void Completion::try_again_or(ApiError error) {
 // What a model server refuses: the caller's mistakes are passed on in OpenAI's shape; being busy, or failing, is
 // a reason to ask another replica.
 void Completion::judge_error_body() {
+    replica_lost_ = false;
     const auto parsed = codec::parse_json(collected_);
     const auto* inner = parsed ? parsed->find("error") : nullptr;
     const auto* message = inner ? inner->find("message") : nullptr;
@@ -300,6 +310,7 @@ void Completion::commit_stream() {
 void Completion::end_stream() {
     meter_->finish();
     if (!state_.committed()) {
+        replica_lost_ = false;  // it ended its answer in good order, only without content
         if (!meter_->done()) return try_again_or(failure_error(relay::UpstreamFailure::closed_early));
         commit_stream();
     }

@@ -92,6 +92,8 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     bool admitted_ = false;
     bool settled_ = false;
     bool asked_lease_ = false;
+    bool replica_lost_ = false;        // the last attempt ended as if its replica were dead
+    bool suspect_ = false;             // this one was, lately
     Kind kind_ = Kind::none;
     int upstream_status_ = 0;
     std::int64_t upstream_length_ = -1;

@@ -22,6 +22,7 @@ void Dispatcher::refresh(Lane& lane, const ServiceRoute& service) {
         if (found == lane.slots.end()) {
             lane.slots.push_back({.route = route});
         } else {
+            if (found->route->facts.epoch != route->facts.epoch) found->suspect = false;
             found->route = route;
             found->gone = false;
         }
@@ -49,11 +50,17 @@ void Dispatcher::update(const RouteTable& table) {
 }
 
 Dispatcher::Slot* Dispatcher::choose(Lane& lane, const std::vector<Uid>& tried) {
+    if (Slot* trusted = choose_among(lane, tried, false)) return trusted;
+    return choose_among(lane, tried, true);
+}
+
+Dispatcher::Slot* Dispatcher::choose_among(Lane& lane, const std::vector<Uid>& tried, bool suspects_too) {
     static thread_local std::vector<serving::ReplicaLoad> loads;  // scratch: no allocation a request
     loads.clear();
     for (const auto& slot : lane.slots)
         loads.push_back({.in_flight = slot.in_flight, .limit = lane.concurrency,
-                         .draining = slot.gone || slot.route->facts.draining || contains(tried, slot.route->facts.uid)});
+                         .draining = slot.gone || slot.route->facts.draining || (slot.suspect && !suspects_too) ||
+                                     contains(tried, slot.route->facts.uid)});
     const auto chosen = serving::choose_replica(loads, lane.turn++);
     return chosen ? &lane.slots[*chosen] : nullptr;
 }
@@ -64,8 +71,7 @@ bool Dispatcher::all_tried(const Lane& lane, const std::vector<Uid>& tried) {
     });
 }
 
-Place Dispatcher::place(const Uid& service, const std::vector<Uid>& tried,
-                        const std::function<std::shared_ptr<Parked>()>& make_parked) {
+Place Dispatcher::place(const Uid& service, const Seeker& seeker) {
     bool asleep = false;
     {
         const std::lock_guard lock(mutex_);
@@ -73,18 +79,26 @@ Place Dispatcher::place(const Uid& service, const std::vector<Uid>& tried,
         if (found == lanes_.end() || found->second.gone) return {.outcome = PlaceOutcome::gone};
         Lane& lane = found->second;
         if (lane.held.empty()) {
-            if (Slot* slot = choose(lane, tried)) {
+            if (Slot* slot = choose(lane, seeker.tried)) {
                 ++slot->in_flight;
-                return {.outcome = PlaceOutcome::placed, .replica = slot->route};
+                return {.outcome = PlaceOutcome::placed, .replica = slot->route, .suspect = slot->suspect};
             }
         }
-        if (all_tried(lane, tried)) return {.outcome = PlaceOutcome::exhausted};
+        if (!seeker.waits_for_new && all_tried(lane, seeker.tried)) return {.outcome = PlaceOutcome::exhausted};
         if (static_cast<std::int64_t>(lane.held.size()) >= held_max_) return {.outcome = PlaceOutcome::full};
         asleep = lane.slots.empty();
-        lane.held.push_back(make_parked());
+        lane.held.push_back(seeker.make_parked());
     }
     if (asleep) wake_();
     return {.outcome = PlaceOutcome::held};
+}
+
+void Dispatcher::judge(const Uid& service, const Uid& replica, bool reachable) {
+    const std::lock_guard lock(mutex_);
+    const auto found = lanes_.find(service);
+    if (found == lanes_.end()) return;
+    for (auto& slot : found->second.slots)
+        if (slot.route->facts.uid == replica) slot.suspect = !reachable;
 }
 
 void Dispatcher::withdraw(const Uid& service, const Parked& parked) {

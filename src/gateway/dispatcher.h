@@ -2,7 +2,8 @@
 // Dispatcher: which replica takes the next request of a service, and who waits for one. A replica never has more in
 // flight than its service's concurrency; the least loaded takes the next; draining ones take none. Requests
 // that find no place are held in order, at most `held_max` a service, and given a place as soon as one is there.
-// Thread rule: any thread; one lock, held for a few lines.
+// A replica that could not be reached is suspect: it gets requests only while no other has room, until it answers
+// one. Thread rule: any thread; one lock, held for a few lines.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,15 @@ enum class PlaceOutcome : std::uint8_t {
 struct Place {
     PlaceOutcome outcome = PlaceOutcome::gone;
     std::shared_ptr<const ReplicaRoute> replica{};
+    bool suspect = false;   // it was unreachable of late: tell judge() how it goes
+};
+
+// What a request brings along when it looks for a place.
+struct Seeker {
+    const std::vector<Uid>& tried;  // replicas that it has failed at
+    bool waits_for_new = false;     // they are dead, it seems: hold the request until another comes up
+    // Called only when the request has to wait; must not call back.
+    std::function<std::shared_ptr<Parked>()> make_parked{};
 };
 
 class Dispatcher {
@@ -39,9 +49,8 @@ class Dispatcher {
         : held_max_(held_max), wake_(std::move(wake)) {}
 
     void update(const RouteTable& table);
-    // `make_parked` is called only when the request has to wait; it must not call back.
-    Place place(const Uid& service, const std::vector<Uid>& tried,
-                const std::function<std::shared_ptr<Parked>()>& make_parked);
+    Place place(const Uid& service, const Seeker& seeker);
+    void judge(const Uid& service, const Uid& replica, bool reachable);
     void withdraw(const Uid& service, const Parked& parked);
     void release(const Uid& service, const Uid& replica);
 
@@ -51,6 +60,7 @@ class Dispatcher {
     struct Slot {
         std::shared_ptr<const ReplicaRoute> route{};
         std::int64_t in_flight = 0;
+        bool suspect = false;
         bool gone = false;   // no longer in the table; ends with its last request
     };
     struct Lane {
@@ -61,6 +71,7 @@ class Dispatcher {
         bool gone = false;
     };
     static Slot* choose(Lane& lane, const std::vector<Uid>& tried);
+    static Slot* choose_among(Lane& lane, const std::vector<Uid>& tried, bool suspects_too);
     static bool all_tried(const Lane& lane, const std::vector<Uid>& tried);
     static void serve_held(Lane& lane);
     static void refresh(Lane& lane, const ServiceRoute& service);

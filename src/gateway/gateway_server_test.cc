@@ -56,6 +56,27 @@ TEST_F(GatewayTest, held_requests_are_released_only_as_replicas_have_room) {
     EXPECT_LE(most, 2u);
 }
 
+TEST_F(GatewayTest, request_whose_only_replica_died_waits_for_the_next_one) {
+    ScriptedEngine engine(answers);
+    publish({service("tiny", {"127.0.0.1:1"})});
+    start();
+    auto waiting = std::async(std::launch::async, [&] { return send(call(ask)); });
+    EXPECT_TRUE(eventually([&] { return played_.most_waiting() == 1; }));
+    auto next = service("tiny", {engine.endpoint()});
+    next.replicas[0].uid = uid_of(7);
+    publish({next});
+    EXPECT_EQ(waiting.get().status, 200);
+}
+
+TEST_F(GatewayTest, unreachable_replica_is_asked_again_only_when_no_other_has_room) {
+    ScriptedEngine engine(answers);
+    auto two = service("tiny", {"127.0.0.1:1", engine.endpoint()});
+    publish({two});
+    start();
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(send(call(ask)).status, 200);
+    EXPECT_EQ(engine.calls(), 20u);
+}
+
 TEST_F(GatewayTest, hold_ends_at_its_deadline_with_a_time_to_come_back) {
     options_.hold_max = milliseconds(100);
     publish({service("tiny", {})});
