@@ -86,8 +86,8 @@ void on_node_reported(Turn& turn, const model::NodeReported& input) {
 void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
     Pool& pool = turn.table<Pool>().edit(filled.pool);
     pool.status.held = filled.devices;
-    pool.status.ready = true;
-    pool.status.reason = {};
+    pool.status.ready = static_cast<std::int64_t>(pool.status.held.size()) >= pool.spec.devices;
+    if (pool.status.ready) pool.status.reason = {};
     put_holds(turn, pool);
     turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::none));
     settle_owners(turn);

@@ -101,7 +101,6 @@ void Planner::Inside::fill_pool(int name, Plan& plan) {
             if (!device.healthy || device.owner != facts.from || device.flavor != facts.flavor) continue;
             if (device.occupied != 0 || device.claimed != 0) continue;
             found.push_back({capacity.node(position).name, device.index});
-            filled.devices.push_back({names.text(capacity.node(position).name), device.index});
             count -= 1;
         }
     };
@@ -123,6 +122,8 @@ void Planner::Inside::fill_pool(int name, Plan& plan) {
     auto after = std::make_unique<PoolFacts>(facts);
     after->held.insert(after->held.end(), found.begin(), found.end());
     std::ranges::sort(after->held);
+    for (const DeviceKey& key : after->held) filled.devices.push_back({names.text(key.node), key.index});
+    std::ranges::sort(filled.devices);
     set_pool(name, std::move(after));
     plan.pools.push_back(std::move(filled));
 }

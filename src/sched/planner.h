@@ -9,7 +9,12 @@
 //  3. Same calls, same plan.
 //
 // plan() applies what it decides to the picture itself (entries of kind claim or allocation are added, victims
-// marked leaving), so that later placements of the same plan see it; core then makes it true in the same batch.
+// marked leaving), so that later placements of the same plan see it; core then makes it true in the same batch:
+// put_entry for the same workload at the same place takes the planned entry over; what is not put before forget()
+// is given back. A demand that was placed waits no longer. Devices of reserved pools: types.h, PoolFilled.
+//
+// Quota is charged for every entry until it is removed; a claim may stand beside the victims that still leave.
+// A queue (or pool) that does not exist, or one that is stopped, keeps its demands waiting.
 //
 // Undo: mark() before a batch; rollback(mark) takes every change since back; forget(mark) drops the log.
 // Thread rule: one owner.

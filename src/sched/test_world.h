@@ -54,7 +54,7 @@ class World {
     void hold(RowId id, const std::vector<model::HeldDevice>& devices) {
         for (auto& [name, pool] : pools_) {
             if (pool.meta.id != id) continue;
-            pool.status.held.insert(pool.status.held.end(), devices.begin(), devices.end());
+            pool.status.held = devices;
             planner.put_pool(pool);
         }
     }

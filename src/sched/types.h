@@ -89,8 +89,9 @@ struct Placement {
     std::vector<Eviction> evictions{};
 };
 
-// Devices found for a reserved pool: core turns them into holds.
-// (it calls put_entry with kind hold, one entry a device; plan() does not add these itself).
+// All that a reserved pool holds now, those found by this plan among them, by node and index; fewer than it is to
+// have when the rest is not free yet. plan() has made the pool their owner; core stores them in the pool's status.
+// It may put entries of kind hold under the pool's id for them as well, or leave that.
 struct PoolFilled {
     RowId pool{};
     std::vector<model::HeldDevice> devices{};
