@@ -96,7 +96,8 @@ Status File::seal() {
 }
 
 Status make_folder(const std::string& path) {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("creating", path);
+    if (::mkdir(path.c_str(), 0700) == 0) return sync_folder(path.substr(0, path.rfind('/')));
+    if (errno != EEXIST) return failed("creating", path);
     return {};
 }
 

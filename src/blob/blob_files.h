@@ -37,7 +37,7 @@ class File {
     int number_ = -1;
 };
 
-Status make_folder(const std::string& path);  // mode 0700; fine when it is there
+Status make_folder(const std::string& path);  // mode 0700, durably; fine when it is there
 Status rename_durably(const std::string& from, const std::string& to);
 Status remove_if_there(const std::string& path);
 

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 
-#include "base/hex.h"
 #include "blob/blob_files.h"
 
 namespace tandem::blob {
@@ -28,19 +27,16 @@ Instant changed_at(const struct stat& facts) { return {facts.st_mtim.tv_sec * 10
 }  // namespace
 
 Status Shelf::prepare() {
-    TANDEM_TRY(make_folder(folder_));
-    for (int i = 0; i < 256; ++i) {
-        const std::uint8_t byte[] = {static_cast<std::uint8_t>(i)};
-        TANDEM_TRY(make_folder(folder_ + "/" + render_hex(byte)));
-    }
-    return {};
+    return make_folder(folder_);
 }
 
 Result<BlobFacts> Shelf::place(const std::string& file, const crypto::Sha256Bytes& digest) {
     TANDEM_LET(bytes, size_of(file));
     const std::string hex = crypto::render_hex(digest);
-    const std::string target = folder_ + "/" + hex.substr(0, 2) + "/" + hex;
+    const std::string shelf = folder_ + "/" + hex.substr(0, 2);
+    const std::string target = shelf + "/" + hex;
     const std::scoped_lock lock(mutex_);
+    TANDEM_TRY(make_folder(shelf));
     if (const auto present = size_of(target); present && *present == bytes) {
         ::utimensat(AT_FDCWD, target.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // to the present time
         TANDEM_TRY(remove_if_there(file));
