@@ -24,7 +24,7 @@ constexpr std::string_view update_meta =
     "UPDATE meta SET generation = ?1, segment = ?2, batch = ?3, next_id = ?4, version = ?5, audit_sequence = ?6,"
     " audit_head = ?7, time_ms = ?8, epoch_base = ?9, restored = ?10 WHERE id = 1";
 constexpr std::string_view put_idempotency =
-    "INSERT OR REPLACE INTO idempotency(subject, key, at_ms, body) VALUES(?1, ?2, ?3, ?4)";
+    "INSERT INTO idempotency(subject, key, at_ms, body) VALUES(?1, ?2, ?3, ?4)";
 
 // Rows are in order of time, so that the oldest are the first; at most ?2 of them go at once.
 constexpr std::string_view newest_forgotten_change =

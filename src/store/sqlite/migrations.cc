@@ -12,6 +12,9 @@ namespace {
 // objects.place = kind << 56 | row id: a list of one kind is one range of the table, in the order of ids, and
 // every index ends in it without a column of its own. body is what the API shows; internal is what it does
 // not ('' for most kinds). phase, queue, owner are '' where a kind has none and then cost no index entry.
+//
+// idempotency is only read at a start: rows are appended and leave in the order of time, without an index. A
+// key that is used again after its day has a newer row, which counts.
 constexpr const char* first = R"(
 CREATE TABLE meta(
     id INTEGER PRIMARY KEY CHECK(id = 1),
@@ -168,8 +171,7 @@ CREATE TABLE idempotency(
     subject TEXT NOT NULL,
     key TEXT NOT NULL,
     at_ms INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    UNIQUE(subject, key)
+    body TEXT NOT NULL
 ) STRICT;
 CREATE TABLE events(
     id INTEGER PRIMARY KEY,

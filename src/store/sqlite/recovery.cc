@@ -41,6 +41,11 @@ Status read_records(Connection& connection, std::string_view sql, std::vector<T>
     });
 }
 
+// At most a day old, one a key.
+constexpr std::string_view youngest_answers =
+    "SELECT max(id), body FROM idempotency WHERE at_ms >= (SELECT time_ms FROM meta) - 86400000"
+    " GROUP BY subject, key ORDER BY subject, key";
+
 constexpr std::string_view insert_segment_row =
     "INSERT INTO segment_rows(segment, type, row, internal, body) VALUES(?1, ?2, ?3, '', ?4)";
 
@@ -75,7 +80,7 @@ Result<core::RecoveredState> read_state(Connection& connection) {
     state.meta = meta;
     TANDEM_TRY(read_objects(connection, state));
     TANDEM_TRY(read_records(connection, "SELECT id, body FROM intents ORDER BY id", state.open_intents));
-    TANDEM_TRY(read_records(connection, "SELECT id, body FROM idempotency ORDER BY subject, key", state.idempotency));
+    TANDEM_TRY(read_records(connection, youngest_answers, state.idempotency));
     TANDEM_TRY(for_rows(connection, "SELECT * FROM open_intervals ORDER BY id", [&](const Statement& row) -> Status {
         TANDEM_LET(interval, read_usage(row));
         state.open_intervals.push_back(std::move(interval));

@@ -32,7 +32,7 @@ Result<Connection> open_writer(const SqliteOptions& options) {
     TANDEM_LET(connection, Connection::open(options.path, OpenMode::write));
     TANDEM_LET(mode, connection.query_text("PRAGMA journal_mode=WAL"));
     if (mode != "wal") return fail(ErrorCode::internal, "the file system can't hold a write-ahead log (mode " + mode + ")");
-    TANDEM_TRY(connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-8192; PRAGMA wal_autocheckpoint=0;"));
+    TANDEM_TRY(connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-16384; PRAGMA wal_autocheckpoint=0;"));
     TANDEM_TRY(migrate(connection));
     TANDEM_TRY(check_schema(connection));
     TANDEM_TRY(connection.execute(

@@ -27,7 +27,7 @@ struct SqliteOptions {
     std::int64_t change_rows_max = 1'000'000;
     Duration change_age_max = hours(24);
     std::int64_t segment_bytes_max = 256LL << 20;  // replay segments before the newest
-    std::int64_t wal_passive_bytes = 4LL << 20;
+    std::int64_t wal_passive_bytes = 8LL << 20;
     std::int64_t wal_truncate_bytes = 64LL << 20;
     std::int64_t pages_max = 0;                    // of the database, 4 KiB each; 0: no limit of its own
 };
