@@ -18,23 +18,30 @@ constexpr Sentence catalogue[] = {
     {"submitted; the scheduler has not looked at it yet", "已提交，调度器尚未处理"},
     {"suspended: spec.suspend is true", "已挂起：spec.suspend 为 true"},
     {"waits[ until {until}] before the next try", "等待下一次重试[，直到 {until}]"},
-    {"no room now: needs {needed} of {flavor}[, {free} of {total} are free]; starts when enough is "
-     "free again",
-     "目前资源不足：需要 {needed} 个 {flavor}[，共 {total} 个中空闲 {free} 个]；有足够空闲时启动"},
-    {"can never start here: needs {needed} of {flavor}[, the most that could ever be given is "
-     "{largest}]",
+    {"no room now: needs {needed} of {flavor}[ (short: {short})][, {free} of {total} are free]; "
+     "starts when enough is free again|would start with {missing} more of {flavor} free",
+     "目前资源不足：需要 {needed} 个 {flavor}[（紧缺：{short}）][，共 {total} 个中空闲 {free} 个]；"
+     "有足够空闲时启动|再空闲 {missing} 个 {flavor} 即可启动"},
+    {"can never start here: needs {needed} of {flavor}"
+     "[, the most that could ever be given is {largest}]",
      "在此永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"},
-    {"quota of queue {queue} is used up: needs {needed}[ of {flavor}][, {used} of {limit} are "
-     "used]",
-     "队列 {queue} 的配额已用完：需要 {needed} 个[ {flavor}][，上限 {limit}，已用 {used}]"},
-    {"pool {pool} does not exist or is not ready", "资源池 {pool} 不存在或未就绪"},
+    {"quota of queue {queue} is used up: needs {needed}[ of {flavor}][, {used} of {limit} are used]"
+     "|would start with {missing} more quota of {flavor} in queue {queue}",
+     "队列 {queue} 的配额已用完：需要 {needed} 个[ {flavor}][，上限 {limit}，已用 {used}]"
+     "|队列 {queue} 的 {flavor} 配额再多 {missing} 个即可启动"},
+    {"pool {pool} has {held} of its {wanted} devices so far"
+     "|pool {pool} does not exist or is not ready",
+     "资源池 {pool} 目前只有 {held} 个设备，共需 {wanted} 个|资源池 {pool} 不存在或未就绪"},
     {"queue {queue} does not exist", "队列 {queue} 不存在"},
     {"project {project} may not use pool {pool}", "项目 {project} 无权使用资源池 {pool}"},
-    {"has its place[ on {node}] and waits for {victims} to leave",
-     "已获得[节点 {node} 上的]位置，等待 {victims} 退出"},
+    {"has its place[ on {node}] and waits for running work to leave: {victims}",
+     "已获得[节点 {node} 上的]位置，等待运行中的工作退出：{victims}"},
     {"is number {position} in queue {queue}", "在队列 {queue} 中排第 {position} 位"},
-    {"gave way to {by}[, which has priority {priority}]", "让位给 {by}[（优先级 {priority}）]"},
-    {"gave back devices that queue {queue} is owed", "归还了属于队列 {queue} 配额的设备"},
+    {"gave way to {by}[, which has priority {priority}]"
+     "|would take the place of running work with priority {priority} or more",
+     "让位给 {by}[（优先级 {priority}）]|优先级达到 {priority} 即可取代运行中的工作"},
+    {"gave devices back to {by}, whose quota they are|gave back devices that queue {queue} is owed",
+     "把设备归还给配额所有者 {by}|归还了属于队列 {queue} 配额的设备"},
     {"cancelled[ by {by}]", "[被 {by} ]取消"},
     {"rank {rank} ended with exit code {code}", "进程 {rank} 以退出码 {code} 结束"},
     {"rank {rank} was ended by signal {signal}", "进程 {rank} 被信号 {signal} 终止"},
@@ -44,11 +51,12 @@ constexpr Sentence catalogue[] = {
     {"rank {rank} made no progress[ for {silence}]", "进程 {rank} 没有进展[，已持续 {silence}]"},
     {"rank {rank} wrote no output[ for {silence}]", "进程 {rank} 没有输出[，已持续 {silence}]"},
     {"ended because rank {rank} of its gang failed", "因同组进程 {rank} 失败而结束"},
-    {"the process that watched rank {rank} was lost, and its task with it",
-     "监护进程 {rank} 的程序丢失，任务随之结束"},
+    {"the process that watched rank {rank} was lost, and its task with it[: {detail}]",
+     "监护进程 {rank} 的程序丢失，任务随之结束[：{detail}]"},
     {"failed {attempts} times[, at most {limit} retries are allowed]",
      "已失败 {attempts} 次[，最多允许重试 {limit} 次]"},
-    {"output {output} is missing[: {detail}]", "缺少输出 {output}[：{detail}]"},
+    {"output {output} is missing[: {detail}]|an output is missing: {detail}",
+     "缺少输出 {output}[：{detail}]|缺少输出：{detail}"},
     {"its outputs are being stored", "正在保存输出"},
     {"saved a checkpoint[ at step {step}]", "已保存检查点[，步数 {step}]"},
     {"completed", "已完成"},
@@ -57,8 +65,8 @@ constexpr Sentence catalogue[] = {
     {"asleep: no request[ for {idle}]; the next one wakes it",
      "休眠中：[{idle} 内]没有请求；下一个请求会将其唤醒"},
     {"woken by[ {waiting}] waiting requests", "被[ {waiting} 个]等待的请求唤醒"},
-    {"replica {replica} was not ready in time[ ({timeout})]",
-     "副本 {replica} 未能按时就绪[（{timeout}）]"},
+    {"replica {replica} was not ready in time[ ({timeout})][: {detail}]",
+     "副本 {replica} 未能按时就绪[（{timeout}）][：{detail}]"},
     {"replica {replica} failed[: {detail}]", "副本 {replica} 失败[：{detail}]"},
     {"model {model}[ version {version}] does not exist", "模型 {model}[ 版本 {version}] 不存在"},
     {"runtime {runtime} does not exist", "运行时 {runtime} 不存在"},
@@ -66,6 +74,8 @@ constexpr Sentence catalogue[] = {
     {"goes from version {from} to {to}", "版本从 {from} 更新到 {to}"},
     {"finishes its requests and takes no new ones", "正在处理完剩余请求，不再接收新请求"},
     {"is being deleted", "正在删除"},
+    {"started", "已启动"},
+    {"has all of its devices", "所有设备已就位"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 
@@ -75,10 +85,10 @@ std::optional<std::string_view> find_param(const model::Reason& reason, std::str
     return std::nullopt;
 }
 
-// Fills in one stretch without brackets; complete tells whether every parameter was there.
-std::string fill_in(std::string_view text, const model::Reason& reason, bool& complete) {
+// Fills in one stretch without brackets; complete becomes false when a parameter is missing.
+std::string fill_in(std::string_view text, const model::Reason& reason, Language language,
+                    bool& complete) {
     std::string out;
-    complete = true;
     while (!text.empty()) {
         const std::size_t open = text.find('{');
         out += text.substr(0, open);
@@ -86,7 +96,27 @@ std::string fill_in(std::string_view text, const model::Reason& reason, bool& co
         const std::size_t close = text.find('}', open);
         const auto value = find_param(reason, text.substr(open + 1, close - open - 1));
         complete = complete && value;
-        out += value.value_or("?");
+        if (value == "*")
+            out += language == Language::zh ? "任意规格" : "any flavor";
+        else
+            out += value.value_or("?");
+        text.remove_prefix(close + 1);
+    }
+    return out;
+}
+
+std::string fill_variant(std::string_view text, const model::Reason& reason, Language language,
+                         bool& complete) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t open = std::min(text.find('['), text.size());
+        out += fill_in(text.substr(0, open), reason, language, complete);
+        text.remove_prefix(open);
+        if (text.empty()) break;
+        const std::size_t close = text.find(']');
+        bool whole = true;
+        const std::string optional = fill_in(text.substr(1, close - 1), reason, language, whole);
+        if (whole) out += optional;
         text.remove_prefix(close + 1);
     }
     return out;
@@ -100,20 +130,17 @@ std::string_view reason_template(model::ReasonCode code, Language language) {
 }
 
 std::string render_reason(const model::Reason& reason, Language language) {
-    std::string_view text = reason_template(reason.code, language);
-    std::string out;
-    bool complete = true;
-    while (!text.empty()) {
-        const std::size_t open = std::min(text.find('['), text.size());
-        out += fill_in(text.substr(0, open), reason, complete);
-        text.remove_prefix(open);
-        if (text.empty()) break;
-        const std::size_t close = text.find(']');
-        const std::string optional = fill_in(text.substr(1, close - 1), reason, complete);
-        if (complete) out += optional;
-        text.remove_prefix(close + 1);
+    std::string_view rest = reason_template(reason.code, language);
+    std::string first;
+    for (bool complete = false; !complete && !rest.empty();) {
+        const std::size_t end = std::min(rest.find('|'), rest.size());
+        complete = true;
+        std::string text = fill_variant(rest.substr(0, end), reason, language, complete);
+        if (complete) return text;
+        if (first.empty()) first = std::move(text);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    return out;
+    return first;
 }
 
 }  // namespace tandem::codec

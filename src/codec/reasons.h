@@ -25,11 +25,12 @@ struct tandem::model::EnumNames<tandem::codec::Language> {
 namespace tandem::codec {
 
 // The catalogue's sentence of a code. "{x}" stands for a parameter; "[...]" is left out unless
-// every parameter in it is there.
+// every parameter in it is there; of several forms with "|" between them the first one counts whose
+// parameters are all there, so that a remedy reads as one.
 std::string_view reason_template(model::ReasonCode code, Language language);
 
-// The sentence with its numbers; parameters that are missing outside of brackets show as "?". Empty
-// for none.
+// The sentence with its numbers; where no form has all of its parameters, the first one with "?".
+// Empty for none.
 std::string render_reason(const model::Reason& reason, Language language = Language::en);
 
 }  // namespace tandem::codec

@@ -29,6 +29,7 @@ TEST(reasons, every_code_has_both_languages_with_the_same_parameters) {
         EXPECT_FALSE(en.empty()) << name_of(code);
         EXPECT_FALSE(zh.empty()) << name_of(code);
         EXPECT_EQ(placeholders(en), placeholders(zh)) << name_of(code);
+        EXPECT_EQ(std::ranges::count(en, '|'), std::ranges::count(zh, '|')) << name_of(code);
         for (std::string_view text : {en, zh}) {
             EXPECT_EQ(find_broken_utf8(text), text.npos);
             EXPECT_EQ(std::ranges::count(text, '['), std::ranges::count(text, ']')) << text;
@@ -56,6 +57,17 @@ TEST(reasons, missing_numbers_drop_their_part_or_show_a_question_mark) {
     EXPECT_EQ(render_reason({ReasonCode::exit_code, {{"rank", "1"}}}),
               "rank 1 ended with exit code ?");
     EXPECT_EQ(render_reason({}), "");
+}
+
+TEST(reasons, remedies_have_a_form_of_their_own) {
+    EXPECT_EQ(render_reason({ReasonCode::no_capacity, {{"flavor", "*"}, {"missing", "1"}}}),
+              "would start with 1 more of any flavor free");
+    EXPECT_EQ(render_reason({ReasonCode::preempted, {{"priority", "8"}}}),
+              "would take the place of running work with priority 8 or more");
+    EXPECT_EQ(render_reason({ReasonCode::preempted, {{"by", "default/urgent"}}}),
+              "gave way to default/urgent");
+    EXPECT_EQ(render_reason({ReasonCode::pool_unavailable, {{"pool", "held"}}}),
+              "pool held does not exist or is not ready");
 }
 
 TEST(reasons, values_are_not_read_as_templates) {

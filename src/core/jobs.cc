@@ -164,7 +164,7 @@ void reconcile_live(Turn& turn, const Job& job) {
         return begin_ending(turn, id, Ending::cancelled, job.status.reason);
     if (all_up && job.status.phase == Phase::starting) {
         turn.table<Job>().edit(id).status.phase = Phase::running;
-        turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::none));
+        turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::started));
     }
     watch_job(turn, id);
 }

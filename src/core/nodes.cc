@@ -89,7 +89,7 @@ void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
     pool.status.ready = static_cast<std::int64_t>(pool.status.held.size()) >= pool.spec.devices;
     if (pool.status.ready) pool.status.reason = {};
     put_holds(turn, pool);
-    turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::none));
+    turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::pool_filled));
     settle_owners(turn);
 }
 

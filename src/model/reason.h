@@ -17,17 +17,17 @@ enum class ReasonCode : std::uint8_t {
     submitted,              // not looked at yet
     suspended,              // spec.suspend is true
     backoff,                // until=...
-    no_capacity,            // flavor, needed, free, total: fits when free again
+    no_capacity,            // flavor, needed, free, total: fits when free again; as a remedy: flavor, missing
     never_fits,             // flavor, needed, largest: no set of nodes could ever hold it
-    quota_exhausted,        // queue, flavor, needed, used, limit
-    pool_unavailable,       // pool: does not exist or is not ready
+    quota_exhausted,        // queue, flavor, needed, used, limit; as a remedy: queue, flavor, missing
+    pool_unavailable,       // pool: does not exist or is not ready; held, wanted: is still being filled
     queue_unavailable,      // queue: does not exist
     not_allowed_in_pool,    // pool, project
     waiting_for_victims,    // victims, node
     behind,                 // position, queue
     // ends and turns
-    preempted,              // by, priority
-    reclaimed,              // queue whose own quota was taken back
+    preempted,              // by; as a remedy: priority that would take the place of running work
+    reclaimed,              // by: whose quota it is
     cancelled_by_request,   // by
     exit_code,              // rank, code
     killed_by_signal,       // rank, signal
@@ -56,6 +56,9 @@ enum class ReasonCode : std::uint8_t {
     updating_version,       // from, to
     draining,
     being_deleted,
+    // progress, for events
+    started,                // a job: all ranks run
+    pool_filled,            // a reserved pool has its devices
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -66,7 +69,7 @@ struct EnumNames<ReasonCode> {
         "maxRunTimeExceeded", "heartbeatLost", "outputSilent", "gangMemberFailed", "shimLost",
         "retriesExhausted", "outputMissing", "collectingOutputs", "checkpointed", "completed", "oldGeneration",
         "undecided", "asleepIdle", "woken", "notReadyInTime", "replicaFailed", "modelMissing", "runtimeMissing",
-        "scaling", "updatingVersion", "draining", "beingDeleted"};
+        "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled"};
 };
 
 struct ReasonParam {
