@@ -133,6 +133,7 @@ static int serve(int fd) {
 static int take(int fd) {
     struct connection *c = &connections[fd];
     if (!c->request) c->request = malloc(request_max);
+    if (c->size == request_max) return 0;  /* larger than any request of the measurements */
     ssize_t n = recv(fd, c->request + c->size, request_max - c->size, 0);
     if (n < 0) return errno == EAGAIN;
     if (n == 0) return 0;

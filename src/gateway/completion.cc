@@ -245,7 +245,9 @@ void Completion::on_upstream_failed(relay::UpstreamFailure failure) {
     const auto error = failure_error(failure);
     if (failure == relay::UpstreamFailure::unreachable)
         lane_.commons.dispatcher.judge(service_->facts.uid, replica_->facts.uid, false);
-    replica_lost_ = failure == relay::UpstreamFailure::unreachable || failure == relay::UpstreamFailure::closed_early;
+    // Dying over a request happens once by chance; twice, it is the request that kills.
+    replica_lost_ = failure == relay::UpstreamFailure::unreachable ||
+                    (failure == relay::UpstreamFailure::closed_early && state_.attempts() == 1);
     if (!state_.committed()) return try_again_or(error);
     if (kind_ == Kind::stream) return break_stream(error);
     state_.fail();

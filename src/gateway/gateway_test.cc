@@ -222,6 +222,17 @@ TEST_F(GatewayTest, slow_pieces_are_not_held_back) {
     open.reset();
 }
 
+TEST_F(GatewayTest, large_request_arrives_whole) {
+    ScriptedEngine engine(answers);
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    const auto body = R"({"model":"tiny","stream":false,"messages":[")" + std::string(3'900'000, 'x') + "\"]}";
+    auto what = call(body);
+    what.headers.add("Expect", "100-continue");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(send(what).status, 200);
+    EXPECT_TRUE(engine.request(2).body == body);
+}
+
 TEST_F(GatewayTest, metrics_tell_requests_tokens_and_waits) {
     ScriptedEngine engine(answers);
     publish({service("tiny", {engine.endpoint()})});

@@ -45,7 +45,10 @@ class ScriptedEngine {
   public:
     using Serve = std::function<void(http::Request, http::Responder)>;
     explicit ScriptedEngine(Serve serve) : serve_(std::move(serve)) {
-        auto server = http::Server::start({.tcp = {{}}, .threads = 2}, [this](http::Request request, http::Responder responder) {
+        http::Limits limits;
+        limits.body_max = 16 * 1024 * 1024;
+        auto server = http::Server::start({.tcp = {{}}, .threads = 2, .limits = limits},
+                                          [this](http::Request request, http::Responder responder) {
             {
                 const std::lock_guard lock(mutex_);
                 requests_.push_back(request);
