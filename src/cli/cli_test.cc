@@ -192,6 +192,25 @@ TEST_F(CliTest, apply_names_file_and_object_of_a_mistake) {
     EXPECT_NE(err_.find("b.yaml: spec.gpus: is not a known field"), std::string::npos) << err_;
 }
 
+TEST_F(CliTest, apply_names_the_object_that_core_refused) {
+    const std::string file = write_file("a.yaml", std::string(queue_yaml) + "---\n" + train_yaml);
+    server_.on(
+        "POST", "/api/v1/batch",
+        problem_json(409, "conflict", "action 1: is 3 now, the edit was made on 2; get it again",
+                     "actions[1].metadata.generation"),
+        409);
+    EXPECT_EQ(run({"apply", "-f", file}), exit_conflict);
+    EXPECT_EQ(err_,
+              "tandem: " + file +
+                  ", object 2 (job/train): metadata.generation: is 3 now, the edit was made on "
+                  "2; get it again\n");
+    server_.on("POST", "/api/v1/batch", problem_json(404, "not_found", "nothing there"), 404);
+    const std::string one = write_file("b.yaml", queue_yaml);
+    run({"apply", "-f", one});
+    EXPECT_EQ(run({"apply", "-f", one}), exit_not_found);
+    EXPECT_EQ(err_, "tandem: " + one + " (queue/q): nothing there\n");
+}
+
 TEST_F(CliTest, what_get_shows_can_be_applied_again) {
     server_.on("GET", jobs, list_json(job_json("a", "running")));
     ASSERT_EQ(run({"get", "jobs", "-o", "yaml"}), exit_ok);
@@ -358,6 +377,7 @@ TEST_F(CliTest, model_push_uploads_in_parts_and_makes_the_model) {
     EXPECT_EQ(out_, "modelversion/tiny.v1 " + digest + " 9437187 bytes\n");
     const auto parts = server_.requests("PUT", "/api/v1/blobs/uploads/u1");
     ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(server_.requests("POST", "/api/v1/blobs").at(0).body, R"({"bytes":9437187})");
     EXPECT_EQ(parts[0].body.size(), 8u * 1024 * 1024);
     EXPECT_EQ(parts[1].find_query("offset"), "8388608");
     EXPECT_EQ(parts[0].body + parts[1].body, weights);

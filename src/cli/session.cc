@@ -13,7 +13,9 @@
 namespace tandem::cli {
 namespace {
 
-constexpr int tries_max = 4;
+// A server that was never reached is likely not there; one that was is likely restarting.
+constexpr int first_tries_max = 2;
+constexpr int later_tries_max = 7;  // 12 s in all
 
 struct Endpoint {
     std::string server{};
@@ -174,12 +176,14 @@ Result<codec::Value> Session::call(const Request& request) {
     const std::string key = is_mutation(request.method) ? crypto::draw_token() : std::string();
     const http::Call call = make_call(request, key);
     Result<http::Response> answer = client_->send(call);
+    const int tries_max = reached_ ? later_tries_max : first_tries_max;
     for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable;
          ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100 << i));
         answer = client_->send(call);
     }
     if (!answer) return pass_on(std::move(answer.error()));
+    reached_ = true;
     if (answer->status >= 400) return pass_on(error_of(answer->status, answer->body));
     if (answer->body.empty()) return codec::Value{};
     return codec::parse_json(answer->body);

@@ -77,6 +77,7 @@ class Session {
     std::string project_{};
     std::string name_space_{};
     std::unique_ptr<http::Client> client_{};
+    bool reached_ = false;  // an answer came before
 };
 
 // "job/train", or "job" and "train": kind and names. Errors say what is known.

@@ -53,7 +53,9 @@ Result<std::string> upload_file(Session& session, const std::string& file) {
         return fail(
             ErrorCode::invalid,
             fmt::format("reading {}: {}", file, error ? error.message() : std::strerror(errno)));
-    TANDEM_LET(begun, session.call({.method = "POST", .path = "/api/v1/blobs"}));
+    TANDEM_LET(begun, session.call({.method = "POST",
+                                    .path = "/api/v1/blobs",
+                                    .body = fmt::format("{{\"bytes\":{}}}", size)}));
     const std::string upload = text_at(begun, "upload");
     if (upload.empty()) return fail(ErrorCode::internal, "the server named no upload");
     const std::string path = "/api/v1/blobs/uploads/" + http::encode_component(upload);

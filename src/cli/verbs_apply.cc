@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
+#include "base/quantity.h"
 #include "cli/exit_code.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
@@ -101,22 +103,31 @@ Result<ManifestSource> settle(const Session& session, Value document, std::strin
         .where = std::move(where), .document = std::move(document), .key = std::move(key)};
 }
 
-// The server speaks of actions[3]; people think in files.
+// "actions[3]" or "action 3: " off the front of a text; absent when it does not stand there.
+std::optional<std::size_t> eat_index(std::string& text, std::string_view head,
+                                     std::string_view tail) {
+    if (!text.starts_with(head)) return std::nullopt;
+    const std::size_t end = text.find(tail, head.size());
+    if (end == text.npos) return std::nullopt;
+    const auto index = parse_integer(std::string_view(text).substr(head.size(), end - head.size()));
+    if (!index || *index < 0) return std::nullopt;
+    text.erase(0, end + tail.size());
+    return static_cast<std::size_t>(*index);
+}
+
+// The server speaks of actions by number; people think in files.
 Error in_files(Error error, const std::vector<ManifestSource>& sources) {
-    constexpr std::string_view head = "actions[";
-    if (!error.field.starts_with(head)) return error;
-    std::size_t index = 0;
-    std::size_t at = head.size();
-    for (; at < error.field.size() && error.field[at] >= '0' && error.field[at] <= '9'; ++at)
-        index = index * 10 + static_cast<std::size_t>(error.field[at] - '0');
+    const auto of_message = eat_index(error.message, "action ", ": ");
+    const auto of_field = eat_index(error.field, "actions[", "]");
+    // Without a number it may still speak of the only object there is.
+    const bool of_object = error.code == ErrorCode::invalid || error.code == ErrorCode::conflict ||
+                           error.code == ErrorCode::not_found;
+    const std::size_t otherwise = sources.size() == 1 && of_object ? 0 : sources.size();
+    const std::size_t index = of_field.value_or(of_message.value_or(otherwise));
     if (index >= sources.size()) return error;
-    std::string field = error.field.substr(std::min(at + 1, error.field.size()));
     for (const std::string_view part : {".apply", "."})
-        if (field.starts_with(part)) field.erase(0, part.size());
-    return {error.code,
-            fmt::format("{}: {}{}{}", sources[index].where, field, field.empty() ? "" : ": ",
-                        error.message),
-            {}};
+        if (error.field.starts_with(part)) error.field.erase(0, part.size());
+    return {error.code, fmt::format("{}: {}", sources[index].where, render_error(error)), {}};
 }
 
 std::string describe_outcome(const Value& outcome) {
