@@ -173,8 +173,10 @@ TEST_F(GatewayTest, stream_that_breaks_before_content_is_tried_elsewhere_and_aft
 
 TEST_F(GatewayTest, client_that_goes_ends_the_engines_work_and_pays_for_what_it_got) {
     std::atomic<bool> closed{false};
+    std::mutex mutex;
     http::Stream kept;
     ScriptedEngine engine([&](http::Request, http::Responder responder) {
+        const std::lock_guard lock(mutex);
         kept = responder.start_stream(200, {{"Content-Type", "text/event-stream"}});
         kept.on_closed([&] { closed = true; });
         kept.write(role + piece("a") + piece("b") + piece("c"));
@@ -192,6 +194,7 @@ TEST_F(GatewayTest, client_that_goes_ends_the_engines_work_and_pays_for_what_it_
     const auto row = rows(1).at(0);
     EXPECT_TRUE(row.aborted && row.estimated);
     EXPECT_EQ(row.completion_tokens, 3);
+    const std::lock_guard lock(mutex);
     kept = {};
 }
 

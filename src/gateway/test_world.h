@@ -105,7 +105,10 @@ class PlayedServer {
         const std::lock_guard lock(mutex_);
         return most_waiting_;
     }
-    std::map<std::string, traffic::LeaseLimits> limits;
+    void limit(const std::string& key_id, traffic::LeaseLimits limits) {
+        const std::lock_guard lock(mutex_);
+        limits_[key_id] = limits;
+    }
 
   private:
     std::string render() const {
@@ -132,7 +135,7 @@ class PlayedServer {
     std::string grant(const std::string& body) {
         const auto asked = codec::decode<model::LeaseRequested>(body);
         std::vector<traffic::LeaseAuthority::Asked> batch;
-        for (const auto& ask : asked->asks) batch.push_back({.ask = ask, .limits = limits[ask.key_id]});
+        for (const auto& ask : asked->asks) batch.push_back({.ask = ask, .limits = limits_[ask.key_id]});
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
         return "{\"grants\":" + codec::encode(authority_.ask(asked->gateway, batch, Instant{now.count()})) + "}";
@@ -149,6 +152,7 @@ class PlayedServer {
     }
 
     mutable std::mutex mutex_;
+    std::map<std::string, traffic::LeaseLimits> limits_;
     std::int64_t version_ = 0;
     std::optional<model::FeedUpdate> current_;
     std::vector<http::Stream> streams_;
@@ -194,7 +198,7 @@ class GatewayTest : public testing::Test {
         return result;
     }
     void publish(std::vector<model::FeedService> services, std::int64_t rate = 0, std::int64_t concurrency = 0) {
-        played_.limits[key_.key_id] = {.rate = rate, .concurrency = concurrency};
+        played_.limit(key_.key_id, {.rate = rate, .concurrency = concurrency});
         played_.publish({.generation = 1, .full = true,
                          .keys = {{.key_id = key_.key_id, .digest = key_.digest, .subject = "user:a",
                                    .projects = {"default"}, .requests_per_minute = rate, .concurrency = concurrency}},
