@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -128,7 +129,12 @@ class CliTest : public testing::Test {
             const auto found = environment_.find(name);
             return found == environment_.end() ? std::nullopt : std::optional(found->second);
         };
-        t.now = [] { return *parse_instant("2026-11-30T12:00:00Z"); };
+        // Starts at a round time, so that outputs are known; goes on as the real one does.
+        t.now = [began = std::chrono::steady_clock::now()] {
+            const auto passed = std::chrono::steady_clock::now() - began;
+            return *parse_instant("2026-11-30T12:00:00Z") +
+                   milliseconds(std::chrono::floor<std::chrono::milliseconds>(passed).count());
+        };
         t.watch_interrupts = [this](std::function<void()> on_interrupt) -> std::shared_ptr<void> {
             const std::scoped_lock lock(interrupt_mutex_);
             interrupt_ = std::move(on_interrupt);

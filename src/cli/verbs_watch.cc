@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "base/quantity.h"
@@ -24,32 +25,36 @@ constexpr int reconnects_max = 60;
 class Alarm {
   public:
     Alarm(http::Cancel& target, std::optional<Duration> after, const http::Cancel* other)
-        : thread_([this, &target, after, other] { wait(target, after, other); }) {}
+        : stop_(::eventfd(0, EFD_CLOEXEC)),
+          thread_([this, &target, after, other] { wait(target, after, other); }) {}
     ~Alarm() {
-        {
-            const std::scoped_lock lock(mutex_);
-            done_ = true;
-        }
-        wake_.notify_all();
+        const std::uint64_t one = 1;
+        (void)!::write(stop_, &one, sizeof one);
         thread_.join();
+        ::close(stop_);
     }
     Alarm(const Alarm&) = delete;
     Alarm& operator=(const Alarm&) = delete;
 
   private:
-    void wait(http::Cancel& target, std::optional<Duration> after, const http::Cancel* other) {
-        const auto end =
-            std::chrono::steady_clock::now() + std::chrono::milliseconds(after ? after->ms : 0);
-        std::unique_lock lock(mutex_);
-        while (!done_) {
-            if ((after && std::chrono::steady_clock::now() >= end) || (other && other->cancelled()))
-                return target.cancel();
-            wake_.wait_for(lock, std::chrono::milliseconds(20));
+    void wait(http::Cancel& target, std::optional<Duration> after,
+              const http::Cancel* other) const {
+        using std::chrono::steady_clock;
+        const auto end = steady_clock::now() + std::chrono::milliseconds(after ? after->ms : 0);
+        // A negative descriptor is passed over by poll.
+        pollfd waits[2] = {{stop_, POLLIN, 0}, {other ? other->wait_descriptor() : -1, POLLIN, 0}};
+        while (true) {
+            const auto left =
+                std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now()).count();
+            if (after && left <= 0) return target.cancel();
+            // poll takes an int; a longer wait is taken up again.
+            constexpr std::int64_t wait_max = 3'600'000;
+            ::poll(waits, 2, after ? static_cast<int>(std::min(left, wait_max)) : -1);
+            if (waits[0].revents != 0) return;
+            if (waits[1].revents != 0) return target.cancel();
         }
     }
-    std::mutex mutex_;
-    std::condition_variable wake_;
-    bool done_ = false;
+    int stop_;
     std::thread thread_;
 };
 
