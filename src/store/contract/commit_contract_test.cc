@@ -230,6 +230,17 @@ TEST_P(CommitContract, old_idempotency_rows_are_let_go) {
     EXPECT_EQ(state.idempotency[0].key, "new");
 }
 
+TEST_P(CommitContract, idempotency_key_used_again_after_its_day_has_its_newer_answer) {
+    for (const char* digest : {"first", "second"}) {
+        writer.record.idempotency = {{.subject = "u", .key = "k", .body_digest = digest, .at = writer.now}};
+        ASSERT_EQ(commit(), CommitOutcome::committed);
+        writer.now.ms += hours(24).ms - 10;
+    }
+    const core::RecoveredState state = recovered();
+    ASSERT_EQ(state.idempotency.size(), 1u);
+    EXPECT_EQ(state.idempotency[0].body_digest, "second");
+}
+
 TEST_P(CommitContract, segment_number_is_kept_and_history_starts_with_its_state) {
     writer.add(jobs, sample_job("before"));
     ASSERT_EQ(commit(), CommitOutcome::committed);

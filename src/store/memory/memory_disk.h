@@ -87,6 +87,7 @@ class MemoryDisk {
     MemoryRows rows_{};
     CommitFault armed_ = CommitFault::none;
     std::int64_t faults_fired_ = 0;
+    Instant swept_{};
     std::mutex mutex_{};  // rows_: the driver's thread writes, any thread reads
 };
 

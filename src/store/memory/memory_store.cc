@@ -9,6 +9,7 @@ namespace tandem::store {
 namespace {
 
 constexpr Duration idempotency_age_max = hours(24);
+constexpr Duration sweep_period = minutes(1);
 
 template <class Map>
 auto values_of(const Map& map) {
@@ -17,12 +18,14 @@ auto values_of(const Map& map) {
 }
 
 core::RecoveredState state_of(const MemoryRows& rows) {
-    return {.meta = rows.meta,
+    core::RecoveredState state{.meta = rows.meta,
             .objects = values_of(rows.objects),
             .open_intents = values_of(rows.intents),
             .open_intervals = values_of(rows.open_intervals),
             .cursors = values_of(rows.cursors),
             .idempotency = values_of(rows.idempotency)};
+    std::erase_if(state.idempotency, [&](const auto& row) { return row.at < rows.meta.time - idempotency_age_max; });
+    return state;
 }
 
 // What a database's constraints would refuse. A batch that breaks one is a programmer's error of core.
@@ -80,12 +83,14 @@ void apply_rows(MemoryRows& rows, const model::BatchRecord& record) {
     rows.meta = record.meta;
 }
 
-void forget_old(MemoryRows& rows, const MemoryOptions& options, Instant now) {
+void forget_old(MemoryRows& rows, const MemoryOptions& options, Instant now, Instant& swept) {
     while (!rows.changes.empty() && (rows.changes.size() > options.change_rows_max ||
                                      rows.changes.front().at < now - options.change_age_max)) {
         rows.changes_floor = rows.changes.front().change.version;
         rows.changes.pop_front();
     }
+    if (now < swept + sweep_period) return;
+    swept = now;
     std::erase_if(rows.idempotency, [&](const auto& row) { return row.second.at < now - idempotency_age_max; });
 }
 
@@ -117,7 +122,7 @@ core::CommitOutcome MemoryStore::commit(const model::BatchRecord& record) {
     }
     apply_changes(rows, record);
     apply_rows(rows, record);
-    forget_old(rows, disk_->options_, record.tick.now);
+    forget_old(rows, disk_->options_, record.tick.now, disk_->swept_);
     if (!rows.segments.empty())
         rows.segments.back().batches.push_back(
             {.sequence = record.meta.batch, .tick = record.tick, .inputs = record.inputs, .digest = record.digest});

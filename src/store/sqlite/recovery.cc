@@ -101,7 +101,9 @@ Status write_segment(Connection& connection, const model::CoreMeta& meta, std::s
                                             " SELECT ?1, 'intent', id, '', body FROM intents ORDER BY id"));
     TANDEM_TRY(intents->run(meta.segment));
     TANDEM_LET(answers, connection.prepared("INSERT INTO segment_rows(segment, type, row, internal, body)"
-                                            " SELECT ?1, 'idempotency', id, '', body FROM idempotency ORDER BY id"));
+                                            " SELECT ?1, 'idempotency', max(id), '', body FROM idempotency"
+                                            " WHERE at_ms >= (SELECT time_ms FROM meta) - 86400000"
+                                            " GROUP BY subject, key ORDER BY subject, key"));
     TANDEM_TRY(answers->run(meta.segment));
     TANDEM_TRY(copy_records(connection, meta.segment));
     TANDEM_LET(segment, connection.prepared("INSERT INTO segments VALUES(?1, ?2, ?3, ?4,"
