@@ -65,12 +65,12 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, telemetr
     return std::unique_ptr<Gateway>(new Gateway(std::move(parts)));
 }
 
-relay::Endpoint Gateway::endpoint() const { return parts_->server->endpoint(); }
+relay::Endpoint Gateway::endpoint() const { return parts_ ? parts_->server->endpoint() : relay::Endpoint{}; }
 
-bool Gateway::connected() const { return parts_->link && parts_->link->connected(); }
+bool Gateway::connected() const { return parts_ && parts_->link && parts_->link->connected(); }
 
 std::int64_t Gateway::unshipped_rows() const {
-    return parts_->journal->synced() - parts_->journal->acknowledged();
+    return parts_ ? parts_->journal->synced() - parts_->journal->acknowledged() : 0;
 }
 
 void Gateway::stop(Duration grace) {
