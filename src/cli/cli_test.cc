@@ -169,6 +169,18 @@ TEST_F(CliTest, apply_sends_files_as_one_batch) {
     EXPECT_EQ(actions[2].find("apply")->find("metadata")->find("project")->text, "p2");
 }
 
+TEST_F(CliTest, apply_sends_numbers_of_yaml_as_numbers) {
+    const std::string file =
+        write_file("in/job.yaml",
+                   "apiVersion: tandem/v1\nkind: Job\nmetadata: {name: a}\n"
+                   "spec: {command: [\"true\"], priority: 7, roles: [{replicas: 2}]}\n");
+    server_.on("POST", "/api/v1/batch", R"({"outcomes":[{"created":true,"changed":true}]})");
+    ASSERT_EQ(run({"apply", "-f", file}), exit_ok) << err_;
+    const std::string body = server_.requests("POST", "/api/v1/batch").at(0).body;
+    EXPECT_NE(body.find("\"priority\":7"), body.npos) << body;
+    EXPECT_NE(body.find("\"replicas\":2"), body.npos) << body;
+}
+
 TEST_F(CliTest, apply_reads_standard_input_and_dry_runs) {
     input_ = train_yaml;
     server_.on("POST", "/api/v1/batch", R"({"outcomes":[{"created":true,"changed":true}]})");

@@ -97,10 +97,12 @@ Result<ManifestSource> settle(const Session& session, Value document, std::strin
     auto object = codec::parse_manifest(document);
     if (!object)
         return in_context(where, Error{object.error().code, render_error(object.error()), {}});
+    // YAML leaves open what a plain word is; on the wire it is what the field wants.
+    TANDEM_LET(wire, codec::parse_json(codec::render_object(*object)));
     model::ObjectKey key = key_of(*object);
     where += fmt::format(" ({}/{})", model::info_of(key.kind).singular, key.name);
     return ManifestSource{
-        .where = std::move(where), .document = std::move(document), .key = std::move(key)};
+        .where = std::move(where), .document = std::move(wire), .key = std::move(key)};
 }
 
 // "actions[3]" or "action 3: " off the front of a text; absent when it does not stand there.
