@@ -4,6 +4,7 @@ another program."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -57,12 +58,14 @@ def count_again(ride: Ride) -> None:
         "Another program, which shares no code with the ledger, counts the exported history "
         "from the start and must come to the same milliseconds.",
     ):
-        history = ride.home / "history"
+        history, told = ride.home / "history.ndjson", ride.home / "usage.json"
+        report = ride.tandem.json("usage", "report")
+        told.write_text(json.dumps(report), encoding="utf-8")
         ride.tandem.show("admin", "export-history", str(history))
-        recount = ride.tandem.binary.with_name("tandem-recount")
-        ride.say.command([recount.name, str(history)])
-        done = subprocess.run([recount, str(history)], text=True, capture_output=True, timeout=60)
-        ride.say.result(done.stdout)
+        program = ride.tandem.binary.with_name("tandem-recount")
+        words = [str(history), "--report", str(told), "--until", report["to"]]
+        ride.say.command([program.name, *words])
+        done = subprocess.run([program, *words], text=True, capture_output=True, timeout=60)
         last = (done.stdout.strip().splitlines() or [done.stderr.strip()])[-1]
         ride.prove("an independent recount agrees to the millisecond", done.returncode == 0, last)
 

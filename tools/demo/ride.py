@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -195,6 +196,8 @@ def main() -> int:
         arguments.check,
         home,
     )
+    # Terminated or interrupted, it ends what it started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     well = False
     try:
         well = take(ride)
