@@ -70,7 +70,7 @@ void release(Turn& turn, const model::Replica& replica, const Release& how) {
     }
     for (const model::DeviceShare& share : replica.status.devices)
         turn.state.book.release({replica.status.node, share.index}, replica.meta.id, closing, turn.now);
-    for (RowId waiting : turn.state.live.claimed) {
+    for (const auto& [waiting, unused] : turn.state.live.claimed.rows()) {
         const bool is_job = turn.table<model::Job>().find(waiting) != nullptr;
         touch(turn, is_job ? model::Kind::job : model::Kind::service, waiting);
     }

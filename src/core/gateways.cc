@@ -10,6 +10,7 @@ namespace {
 
 // A subject's refused reads are audited up to this many a minute; beyond, one row carries the count.
 constexpr std::int64_t denials_per_minute = 60;
+constexpr std::size_t denial_subjects_max = 10'000;
 
 }  // namespace
 
@@ -17,8 +18,8 @@ void on_gateway_load(Turn& turn, const model::GatewayLoad& input) {
     for (const model::ServiceLoad& load : input.services) {
         const model::Service* service = turn.state.table<model::Service>().find_uid(load.service);
         if (!service) continue;
-        turn.state.live.loads[load.service][input.gateway] = load;
-        if (load.waiting > 0 || load.in_flight > 0) turn.state.live.last_request[service->meta.id] = turn.now;
+        turn.state.live.loads.put({load.service, input.gateway}, load);
+        if (load.waiting > 0 || load.in_flight > 0) turn.state.live.last_request.put(service->meta.id, turn.now);
         touch(turn, model::Kind::service, service->meta.id);
     }
 }
@@ -55,15 +56,14 @@ void on_usage_shipped(Turn& turn, const model::UsageShipped& input) {
 }
 
 void on_denial_seen(Turn& turn, const model::DenialSeen& input) {
-    auto& [since, count] = turn.state.live.denials[input.caller.subject];
-    if (turn.now - since >= minutes(1)) {
-        since = turn.now;
-        count = 0;
-    }
-    count += input.count;
-    if (count > denials_per_minute && count % denials_per_minute != 0) return;
-    audit(turn, input.caller, input.action, input.object, false, "denied", std::max<std::int64_t>(input.count, 1));
-    if (turn.state.live.denials.size() > 10'000) turn.state.live.denials.clear();
+    auto& denials = turn.state.live.denials;
+    Denials& seen = denials.find(input.caller.subject) ? denials.edit(input.caller.subject)
+                                                       : denials.insert(input.caller.subject, {.since = turn.now, .count = 0});
+    if (turn.now - seen.since >= minutes(1)) seen = {.since = turn.now, .count = 0};
+    seen.count += input.count;
+    const bool told = seen.count <= denials_per_minute || seen.count % denials_per_minute == 0;
+    if (told) audit(turn, input.caller, input.action, input.object, false, "denied", std::max<std::int64_t>(input.count, 1));
+    if (denials.size() > denial_subjects_max) denials.erase(denials.rows().begin()->first);
 }
 
 void audit(Turn& turn, const model::Caller& caller, std::string action, std::string object, bool allowed,

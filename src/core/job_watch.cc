@@ -24,8 +24,8 @@ void keep_earlier(std::optional<Alarm>& first, Alarm alarm) {
 
 // When this rank would count as hung if it stayed as silent as it is now.
 std::optional<Alarm> silence_alarm(const State& state, const model::Job& job, const model::Replica& replica) {
-    const auto found = state.live.tasks.find(task_name(state, replica));
-    const TaskLife life = found == state.live.tasks.end() ? TaskLife{} : found->second;
+    const TaskLife* found = state.live.tasks.find(task_name(state, replica));
+    const TaskLife life = found ? *found : TaskLife{};
     const Instant started = replica.status.started.value_or(Instant{});
     const std::string rank = std::to_string(replica.spec.rank);
     const auto alarm = [&](ReasonCode code, Instant last, Duration limit) {

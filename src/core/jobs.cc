@@ -173,8 +173,8 @@ void reconcile_live(Turn& turn, const Job& job) {
 std::int64_t steps_beyond_checkpoint(const State& state, const Job& job) {
     std::int64_t last = -1;
     for (RowId id : replicas_of(state, job.meta.id)) {
-        const auto life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
-        if (life != state.live.tasks.end()) last = std::max(last, life->second.step);
+        const TaskLife* life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
+        if (life) last = std::max(last, life->step);
     }
     const std::int64_t kept = job.status.checkpoint ? job.status.checkpoint->step : 0;
     return std::max<std::int64_t>(0, last - kept);
@@ -348,7 +348,7 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
                           .devices = placed.devices};
         claim(turn, replica, placement, placed.flavor);
     }
-    turn.state.live.claimed.insert(id);
+    turn.state.live.claimed.put(id, true);
     touch(turn, model::Kind::job, id);
 }
 

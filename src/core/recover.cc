@@ -56,7 +56,7 @@ void rebuild_entries(State& state) {
             replica.status.phase == Phase::claimed ? sched::EntryKind::claim : sched::EntryKind::allocation;
         state.planner.put_entry(entry_of(replica, kind, flavor_of(state, replica)));
         if (is_ending(state, replica)) state.planner.set_leaving(replica.spec.owner_id, replica.spec.rank);
-        if (kind == sched::EntryKind::claim) state.live.claimed.insert(replica.spec.owner_id);
+        if (kind == sched::EntryKind::claim) state.live.claimed.put(replica.spec.owner_id, true);
     }
 }
 

@@ -33,20 +33,18 @@ ReplicaCounts count_replicas(const State& state, RowId service) {
 
 serving::ScaleFacts scale_facts(const State& state, const model::Service& service) {
     serving::ScaleFacts facts;
-    const auto loads = state.live.loads.find(service.meta.uid);
-    if (loads != state.live.loads.end())
-        for (const auto& [gateway, load] : loads->second) {
-            facts.load.waiting += load.waiting;
-            facts.load.in_flight += load.in_flight;
-        }
+    const auto& loads = state.live.loads.rows();
+    for (auto it = loads.lower_bound({service.meta.uid, ""}); it != loads.end() && it->first.first == service.meta.uid; ++it) {
+        facts.load.waiting += it->second.waiting;
+        facts.load.in_flight += it->second.in_flight;
+    }
     const ReplicaCounts counts = count_replicas(state, service.meta.id);
     facts.load.ready = counts.ready;
     facts.load.starting = counts.starting;
     facts.desired = service.status.desired;
-    const auto last = state.live.last_request.find(service.meta.id);
-    facts.last_request = last == state.live.last_request.end() ? service.meta.created : last->second;
-    const auto memory = state.live.scale.find(service.meta.id);
-    if (memory != state.live.scale.end()) facts.memory = memory->second;
+    const Instant* last = state.live.last_request.find(service.meta.id);
+    facts.last_request = last ? *last : service.meta.created;
+    if (const serving::ScaleMemory* memory = state.live.scale.find(service.meta.id)) facts.memory = *memory;
     return facts;
 }
 

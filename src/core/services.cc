@@ -253,7 +253,7 @@ void decide_desired(Turn& turn, RowId id, std::optional<Instant>& look) {
     const Service& service = turn.state.table<Service>().get(id);
     const serving::ScaleDecision decision =
         serving::decide_scale(service.spec.replicas, scale_facts(turn.state, service), turn.now);
-    turn.state.live.scale[id] = decision.memory;
+    turn.state.live.scale.put(id, decision.memory);
     keep_earliest(look, decision.next_look_at);
     if (decision.desired == service.status.desired) return;
     Service& edited = turn.table<Service>().edit(id);
@@ -263,6 +263,15 @@ void decide_desired(Turn& turn, RowId id, std::optional<Instant>& look) {
     if (decision.desired > 0 && edited.status.starts_failed >= starts_limit && edited.status.not_before &&
         *edited.status.not_before <= turn.now)
         edited.status.starts_failed = 0;
+}
+
+void forget_loads(Turn& turn, const Uid& service) {
+    auto& loads = turn.state.live.loads;
+    for (auto it = loads.rows().lower_bound({service, ""}); it != loads.rows().end() && it->first.first == service;) {
+        const auto key = it->first;
+        ++it;
+        loads.erase(key);
+    }
 }
 
 void end_service(Turn& turn, RowId id) {
@@ -275,7 +284,7 @@ void end_service(Turn& turn, RowId id) {
         stop_replica(turn, replica_id, grace);
     }
     if (!replicas_of(turn.state, id).empty()) return;
-    turn.state.live.loads.erase(turn.state.table<Service>().get(id).meta.uid);
+    forget_loads(turn, turn.state.table<Service>().get(id).meta.uid);
     turn.state.live.last_request.erase(id);
     turn.state.live.scale.erase(id);
     turn.state.live.claimed.erase(id);
@@ -392,7 +401,7 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
                                      .preemptible = service.spec.preemptible,
                                      .started = turn.now,
                                      .safe_at = turn.now});
-    turn.state.live.claimed.insert(id);
+    turn.state.live.claimed.put(id, true);
     touch(turn, model::Kind::service, id);
 }
 

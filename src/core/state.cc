@@ -16,6 +16,9 @@ StateMark State::mark() {
     mark.cursors = cursors.mark();
     mark.planner = planner.mark();
     mark.book = book.mark();
+    index = 0;
+    live.each_map([&](auto& map) { mark.live[index++] = map.mark(); });
+    mark.recovering = live.recovering;
     mark.answers = effects.answers.size();
     mark.events = effects.events.size();
     mark.audit = effects.audit.size();
@@ -35,6 +38,11 @@ void State::rollback(const StateMark& mark) {
     cursors.rollback(mark.cursors);
     planner.rollback(mark.planner);
     book.rollback(mark.book);
+    index = 0;
+    live.each_map([&](auto& map) { map.rollback(mark.live[index++]); });
+    live.recovering = mark.recovering;
+    live.jobs_touched.clear();
+    live.services_touched.clear();
     meta = mark.meta;
 #endif
     effects.answers.resize(mark.answers);
@@ -52,6 +60,7 @@ void State::forget() {
     cursors.forget();
     planner.forget();
     book.forget();
+    live.each_map([](auto& map) { map.forget(); });
     effects = {};
 }
 

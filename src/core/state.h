@@ -55,25 +55,59 @@ struct TaskLife {                 // last words of a live task
     Instant output{};
 };
 
-struct Live {
-    bool recovering = false;                                    // no admission until executors have listed
-    std::map<model::TaskName, TaskLife> tasks{};
-    std::map<Uid, std::map<std::string, model::ServiceLoad>> loads{};  // by service, by gateway
-    std::map<RowId, Instant> last_request{};                    // by service
-    std::map<std::string, std::pair<Instant, std::int64_t>> denials{};  // rate cap: window start, count
-    std::set<RowId> jobs_touched{};                             // to be reconciled before the batch ends
-    std::set<RowId> services_touched{};
-    std::set<RowId> claimed{};                                  // jobs and services with claims not yet free
-    std::map<RowId, serving::ScaleMemory> scale{};              // by service
-    std::map<RowId, Instant> wake{};                            // next look at a workload
-    std::set<std::pair<Instant, RowId>> wake_order{};           // the same, by time
+// Wake-up times by time; told of each that comes and goes.
+struct Wake {
+    RowId workload{};
+    Instant at{};
 };
+class WakeOrder {
+  public:
+    void added(const Wake& wake) { order_.insert({wake.at, wake.workload}); }
+    void removed(const Wake& wake) { order_.erase({wake.at, wake.workload}); }
+    const std::set<std::pair<Instant, RowId>>& all() const { return order_; }
+
+  private:
+    std::set<std::pair<Instant, RowId>> order_;
+};
+
+struct Denials {
+    Instant since{};
+    std::int64_t count = 0;
+};
+
+// Undone with a batch like rows are, so that a batch which met a full store leaves no trace.
+struct Live {
+    bool recovering = false;                       // no admission until executors have listed
+    UndoMap<model::TaskName, TaskLife> tasks;
+    UndoMap<std::pair<Uid, std::string>, model::ServiceLoad> loads;  // by service and gateway
+    UndoMap<RowId, Instant> last_request;          // by service
+    UndoMap<std::string, Denials> denials;         // by subject
+    UndoMap<RowId, bool> claimed;                  // jobs and services with claims not yet free
+    UndoMap<RowId, serving::ScaleMemory> scale;    // by service
+    UndoMap<RowId, Wake, WakeOrder> wake;          // next look at a workload
+    std::set<RowId> jobs_touched{};                // to be reconciled before the batch ends; empty between two
+    std::set<RowId> services_touched{};
+
+    template <class F>
+    void each_map(F&& f) {
+        f(tasks);
+        f(loads);
+        f(last_request);
+        f(denials);
+        f(claimed);
+        f(scale);
+        f(wake);
+    }
+};
+inline constexpr std::size_t live_map_count = 7;
 
 // Where a batch, or one command of it, began.
 struct StateMark {
     std::array<std::size_t, model::kind_count> tables{};
     std::size_t intents = 0, idempotency = 0, cursors = 0, planner = 0, book = 0;
     std::size_t answers = 0, events = 0, audit = 0, requests = 0, grants = 0, acknowledgements = 0;
+    std::array<std::size_t, live_map_count> live{};
+    bool recovering = false;
     model::CoreMeta meta{};
 };
 

@@ -36,7 +36,7 @@ struct Stepper {
 };
 
 void wake_due(Turn& turn) {
-    auto& order = turn.state.live.wake_order;
+    const auto& order = turn.state.live.wake.index().all();
     while (!order.empty() && order.begin()->first <= turn.now) {
         const RowId id = order.begin()->second;
         set_wake(turn.state.live, id, std::nullopt);
@@ -98,8 +98,9 @@ void plan_batch(Turn& turn) {
 }
 
 std::optional<Instant> next_wake(const State& state) {
-    if (state.live.wake_order.empty()) return std::nullopt;
-    return state.live.wake_order.begin()->first;
+    const auto& order = state.live.wake.index().all();
+    if (order.empty()) return std::nullopt;
+    return order.begin()->first;
 }
 
 }  // namespace tandem::core

@@ -36,6 +36,12 @@ void close_starts(Turn& turn, const model::TaskName& task) {
         if (std::holds_alternative<model::StartTask>(turn.state.intents.get(id).body)) turn.state.intents.erase(id);
 }
 
+// An end that is told twice must not close the collecting of outputs that came after the first.
+void close_process_intents(Turn& turn, const model::TaskName& task) {
+    for (RowId id : turn.state.intents.index().of(task))
+        if (!std::holds_alternative<model::CollectOutputs>(turn.state.intents.get(id).body)) turn.state.intents.erase(id);
+}
+
 bool has_stop(const State& state, const model::TaskName& task) {
     for (RowId id : state.intents.index().of(task))
         if (std::holds_alternative<model::StopTask>(state.intents.get(id).body)) return true;
@@ -65,6 +71,11 @@ void probe(Turn& turn, const Replica& replica) {
                                          .timeout = service->spec.ready_timeout});
 }
 
+TaskLife& life_of(Turn& turn, const model::TaskName& task) {
+    auto& tasks = turn.state.live.tasks;
+    return tasks.find(task) ? tasks.edit(task) : tasks.insert(task, {});
+}
+
 void record_end(Turn& turn, RowId id, const std::optional<model::TaskExit>& exit, model::Reason reason) {
     Replica& replica = turn.table<Replica>().edit(id);
     replica.status.exit = exit;
@@ -84,7 +95,7 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
     Replica& replica = turn.table<Replica>().edit(id);
     replica.status.handle = input.handle;
     replica.status.endpoint = input.endpoint;
-    turn.state.live.tasks[input.task].output = input.at;
+    life_of(turn, input.task).output = input.at;
     const bool service = replica.spec.owner_kind == model::Kind::service;
 #if defined(TANDEM_PLANT_READINESS_BY_TOKEN)
     const bool needs_probe = false;
@@ -101,7 +112,7 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
 
 void on_task_exited(Turn& turn, const model::TaskExited& input) {
     const RowId id = find_live(turn.state, input.task);
-    close_intents(turn, input.task);
+    close_process_intents(turn, input.task);
     if (!id) return;
     model::Reason reason;
     if (!input.start_error.empty())
@@ -112,7 +123,7 @@ void on_task_exited(Turn& turn, const model::TaskExited& input) {
 
 void on_task_gone(Turn& turn, const model::TaskGone& input) {
     const RowId id = find_live(turn.state, input.task);
-    close_intents(turn, input.task);
+    close_process_intents(turn, input.task);
     if (!id) return;
     TANDEM_REACHED("task.gone");
     record_end(turn, id, std::nullopt,
@@ -123,7 +134,7 @@ void on_task_gone(Turn& turn, const model::TaskGone& input) {
 void on_task_progress(Turn& turn, const model::TaskProgress& input) {
     const RowId id = find_live(turn.state, input.task);
     if (!id) return;
-    TaskLife& life = turn.state.live.tasks[input.task];
+    TaskLife& life = life_of(turn, input.task);
     life.step = std::max(life.step, input.step);
     if (input.beat) life.beat = std::min(*input.beat, turn.now);
     life.output = std::max(life.output, std::min(input.output, turn.now));

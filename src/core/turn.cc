@@ -22,14 +22,8 @@ void close_intents(Turn& turn, const model::TaskName& task) {
 }
 
 void set_wake(Live& live, RowId workload, std::optional<Instant> at) {
-    const auto it = live.wake.find(workload);
-    if (it != live.wake.end()) {
-        live.wake_order.erase({it->second, workload});
-        live.wake.erase(it);
-    }
-    if (!at) return;
-    live.wake[workload] = *at;
-    live.wake_order.insert({*at, workload});
+    live.wake.erase(workload);
+    if (at) live.wake.insert(workload, {.workload = workload, .at = *at});
 }
 
 }  // namespace tandem::core

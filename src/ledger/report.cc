@@ -105,6 +105,12 @@ std::vector<TokenLine> TokenSums::lines() const {
     return lines;
 }
 
+std::string_view name_of(Cause cause) {
+    constexpr std::string_view names[] = {"waiting",      "starting",      "working",          "endedNotReleased", "serverAbsent",
+                                          "lostByFailure", "lostByPreemption", "keptIdle", "idle"};
+    return names[static_cast<std::size_t>(cause)];
+}
+
 Cause cause_of(const UsageRecord& row) {
     switch (row.state) {
         case LedgerState::queued: return Cause::waiting;

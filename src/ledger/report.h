@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/usage.h"
@@ -115,6 +116,7 @@ enum class Cause : std::uint8_t {
     kept_idle,          // of a pool that keeps its devices
     idle,
 };
+std::string_view name_of(Cause cause);  // "endedNotReleased"
 Cause cause_of(const model::UsageRecord& row);
 
 struct ExplainedLine {

@@ -11,6 +11,7 @@
 #include "model/capacity.h"
 #include "model/queue.h"
 #include "sched/names.h"
+#include "base/wide.h"
 #include "sched/types.h"
 
 namespace tandem::sched {
@@ -18,8 +19,8 @@ namespace tandem::sched {
 // Product that stops far above any amount of devices instead of wrapping, and far enough below the end of the
 // type that sums of a few are exact.
 inline std::int64_t bounded_product(std::int64_t a, std::int64_t b) {
-    constexpr __int128 top = __int128{1} << 60;
-    const __int128 product = static_cast<__int128>(a) * b;
+    constexpr Wide top = Wide{1} << 60;
+    const Wide product = static_cast<Wide>(a) * b;
     return static_cast<std::int64_t>(product < top ? product : top);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/wide.h"
+
 namespace tandem::sched {
 namespace {
 
@@ -13,8 +15,8 @@ bool goes_after(const Bid& a, const Bid& b) { return goes_before(b, a); }  // he
 int compare_shares(const Bid& a, const Bid& b) {
     if ((a.weight == 0) != (b.weight == 0)) return a.weight == 0 ? 1 : -1;
     const bool both_unbounded = a.weight == 0;
-    const __int128 left = static_cast<__int128>(a.over_by) * (both_unbounded ? 1 : b.weight);
-    const __int128 right = static_cast<__int128>(b.over_by) * (both_unbounded ? 1 : a.weight);
+    const Wide left = static_cast<Wide>(a.over_by) * (both_unbounded ? 1 : b.weight);
+    const Wide right = static_cast<Wide>(b.over_by) * (both_unbounded ? 1 : a.weight);
     return left < right ? -1 : left > right ? 1 : 0;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/wide.h"
+
 namespace tandem::serving {
 namespace {
 

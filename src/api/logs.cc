@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/logs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+
+#include "api/resources.h"
+#include "server/task_lookup.h"
+
+namespace tandem::api {
+namespace {
+
+constexpr std::int64_t chunk_max = 64 * 1024;
+constexpr std::int64_t answer_max = 4 * 1024 * 1024;
+constexpr Duration follow_period = milliseconds(100);
+
+http::Headers headers_for(const model::TaskName& task, std::int64_t from) {
+    return {{"Content-Type", "text/plain; charset=utf-8"},
+            {"Cache-Control", "no-store"},
+            {"X-Content-Type-Options", "nosniff"},
+            {"X-Log-Epoch", std::to_string(task.epoch)},
+            {"X-Log-Offset", std::to_string(from)}};
+}
+
+void answer_once(const Parts& parts, Call& call, const model::TaskName& task, std::int64_t offset) {
+    http::Response response{.status = 200, .headers = {}, .body = {}};
+    std::int64_t from = offset;
+    for (bool first = true; static_cast<std::int64_t>(response.body.size()) < answer_max; first = false) {
+        auto chunk = parts.logs.read(task, offset, chunk_max);
+        if (!chunk) return call.refuse(chunk.error());
+        if (first) from = chunk->from;
+        if (chunk->text.empty()) break;
+        offset = chunk->from + static_cast<std::int64_t>(chunk->text.size());
+        response.body += chunk->text;
+    }
+    response.headers = headers_for(task, from);
+    call.responder.respond(std::move(response));
+}
+
+// Sends what is new at each tick, at the peer's pace.
+class Follower {
+  public:
+    Follower(const Parts& parts, model::TaskName task, std::int64_t offset, http::Stream stream)
+        : parts_(parts), task_(task), offset_(offset), stream_(std::move(stream)), closed_(std::make_shared<std::atomic<bool>>(false)) {
+        stream_.on_closed([closed = closed_] { *closed = true; });
+    }
+    bool tick() {
+        while (!*closed_) {
+            const auto room = static_cast<std::int64_t>(stream_.room());
+            if (room < chunk_max / 4) return true;
+            auto chunk = parts_.logs.read(task_, offset_, std::min(room, chunk_max));
+            if (!chunk) break;
+            if (!chunk->text.empty() && !stream_.write(chunk->text)) return false;
+            offset_ = chunk->from + static_cast<std::int64_t>(chunk->text.size());
+            if (chunk->text.empty() && chunk->ended) break;
+            if (chunk->text.empty()) return true;
+        }
+        stream_.close();
+        return false;
+    }
+
+  private:
+    const Parts& parts_;
+    model::TaskName task_;
+    std::int64_t offset_;
+    http::Stream stream_;
+    std::shared_ptr<std::atomic<bool>> closed_;
+};
+
+void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName& task, std::int64_t offset) {
+    if (!call.query_flag("follow")) return answer_once(parts, call, task, offset);
+    auto chunk = parts.logs.read(task, offset, 1);
+    if (!chunk) return call.refuse(chunk.error());
+    http::Stream stream = call.responder.start_stream(200, headers_for(task, chunk->from));
+    auto follower = std::make_shared<Follower>(parts, task, offset, std::move(stream));
+    if (follower->tick()) ticker.add(follow_period, [follower] { return follower->tick(); });
+}
+
+}  // namespace
+
+void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
+    server::TaskWanted wanted{.key = key_of_path(call, kind)};
+    const std::string shown = wanted.key.project + "/" + wanted.key.name_space + "/" + wanted.key.name;
+    const Status allowed = allow_read(parts, call, {auth::Area::logs, auth::Verb::read}, wanted.key.project, shown);
+    if (!allowed) return call.refuse(allowed.error());
+    auto rank = query_number(call, "rank", -1, 0, 1'000'000);
+    if (!rank) return call.refuse(rank.error());
+    auto epoch = query_number(call, "epoch", 0, 0, INT64_MAX);
+    if (!epoch) return call.refuse(epoch.error());
+    auto offset = query_number(call, "offset", 0, 0, INT64_MAX);
+    if (!offset) return call.refuse(offset.error());
+    wanted.rank = *rank;
+    wanted.epoch = *epoch;
+    auto shared = std::make_shared<Call>(std::move(call));
+    const Status queued = parts.core.query([&parts, &ticker, shared, wanted, offset = *offset](const core::State& state) {
+        const auto task = server::find_task(state, wanted);
+        if (!task)
+            return shared->refuse({ErrorCode::not_found, "it does not exist, or has not been started yet", ""});
+        // Files are read on the ticker's thread, not on core's.
+        ticker.add(milliseconds(0), [&parts, &ticker, shared, task = *task, offset] {
+            serve(parts, ticker, *shared, task, offset);
+            return false;
+        });
+    });
+    if (!queued) shared->refuse(queued.error());
+}
+
+}  // namespace tandem::api

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same five verbs for every kind: list (and watch), create, get, apply, delete; and the batch route.
+#pragma once
+
+#include "api/router.h"
+#include "api/ticker.h"
+
+namespace tandem::api {
+
+void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker);
+
+// "/api/v1/projects/{project}/namespaces/{namespace}/jobs"
+std::string collection_path(model::Kind kind);
+model::ObjectKey key_of_path(const Call& call, model::Kind kind);
+
+}  // namespace tandem::api

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/router.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tandem::api {
+namespace {
+
+std::vector<std::string> split_path(std::string_view path) {
+    std::vector<std::string> segments;
+    while (!path.empty()) {
+        if (path.front() == '/') {
+            path.remove_prefix(1);
+            continue;
+        }
+        const std::size_t end = std::min(path.find('/'), path.size());
+        segments.emplace_back(path.substr(0, end));
+        path.remove_prefix(end);
+    }
+    return segments;
+}
+
+bool is_variable(const std::string& segment) { return segment.starts_with('{'); }
+
+bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+    for (std::size_t i = 0; i < pattern.size(); ++i)
+        if (!is_variable(pattern[i]) && pattern[i] != path[i]) return false;
+    return true;
+}
+
+std::string join_methods(const std::set<std::string>& methods) {
+    std::string text;
+    for (const std::string& method : methods) text += (text.empty() ? "" : ", ") + method;
+    return text;
+}
+
+}  // namespace
+
+void Router::add(Route route) {
+    Parsed parsed{.segments = split_path(route.pattern), .route = routes_.size()};
+    auto& bucket = by_length_[parsed.segments.size()];
+    // Fixed words before variables: "/usage/report" is no "/usage/{name}".
+    const auto variables = [](const Parsed& one) { return std::count_if(one.segments.begin(), one.segments.end(), is_variable); };
+    const auto at = std::find_if(bucket.begin(), bucket.end(),
+                                 [&](const Parsed& other) { return variables(other) > variables(parsed); });
+    bucket.insert(at, std::move(parsed));
+    routes_.push_back(std::move(route));
+}
+
+const Route* Router::find_unguarded() const {
+    for (const Route& route : routes_)
+        if (route.door == Door::unset || !route.handler) return &route;
+    return nullptr;
+}
+
+Result<server::Identity> Router::identify(const http::Request& request, Door door) const {
+    if (door == Door::open) return server::Identity{};
+    if (door == Door::host) {
+        if (request.over_unix_socket)
+            return server::Identity{.subject = "system:gateway", .key_id = {}, .facts = {}};
+        return fail(ErrorCode::unauthenticated, "only processes of the server's own host may do this");
+    }
+    const std::string_view header = request.headers.get_or("Authorization");
+    if (!header.starts_with("Bearer "))
+        return fail(ErrorCode::unauthenticated, "send an API key as \"Authorization: Bearer td_...\"", "Authorization");
+    return parts_.core.access()->identify(header.substr(7), parts_.core.now());
+}
+
+void Router::route(http::Request request, http::Responder responder) const {
+    const std::vector<std::string> path = split_path(request.path);
+    Call call{std::move(request), std::move(responder), {}, {}};
+    const auto bucket = by_length_.find(path.size());
+    std::set<std::string> methods;
+    for (const Parsed& parsed : bucket == by_length_.end() ? std::vector<Parsed>{} : bucket->second) {
+        if (!matches(parsed.segments, path)) continue;
+        const Route& route = routes_[parsed.route];
+        const bool head = call.request.method == "HEAD" && route.method == "GET";
+        if (route.method != call.request.method && !head) {
+            methods.insert(route.method);
+            continue;
+        }
+        auto who = identify(call.request, route.door);
+        if (!who) {
+            parts_.core.post(model::DenialSeen{.caller = {.subject = "unknown", .key_id = {}, .request_id = call.request.id},
+                                               .action = "authenticate",
+                                               .object = route.pattern});
+            return call.refuse(who.error());
+        }
+        call.who = std::move(*who);
+        for (std::size_t i = 0; i < path.size(); ++i)
+            if (is_variable(parsed.segments[i]))
+                call.path[parsed.segments[i].substr(1, parsed.segments[i].size() - 2)] = path[i];
+        return route.handler(std::move(call));
+    }
+    if (methods.empty()) return call.refuse({ErrorCode::not_found, "there is nothing at this path", ""});
+    http::Response response = http::problem(405, "this path does not take " + call.request.method, "method_not_allowed");
+    response.headers.add("Allow", join_methods(methods));
+    call.responder.respond(std::move(response));
+}
+
+}  // namespace tandem::api

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/system.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "api/openapi.h"
+#include "codec/json_writer.h"
+
+namespace tandem::api {
+namespace {
+
+void whoami(const Parts&, Call call) {
+    std::string json;
+    codec::JsonWriter writer(json);
+    writer.begin_object();
+    writer.key("subject");
+    writer.text(call.who.subject);
+    writer.key("keyId");
+    writer.text(call.who.key_id);
+    writer.key("bindings");
+    writer.begin_array();
+    for (const model::RoleBindingSpec& binding : call.who.facts.bindings) {
+        writer.begin_object();
+        writer.key("role");
+        writer.text(model::name_of(binding.role));
+        writer.key("project");
+        writer.text(binding.project);
+        writer.end_object();
+    }
+    writer.end_array();
+    writer.end_object();
+    call.answer(std::move(json));
+}
+
+void version(const Parts& parts, Call call) {
+    std::string json;
+    codec::JsonWriter writer(json);
+    writer.begin_object();
+    writer.key("version");
+    writer.text(parts.version);
+    writer.key("apiVersion");
+    writer.text("tandem/v1");
+    writer.key("gateway");
+    writer.text(parts.gateway_address);
+    writer.end_object();
+    call.answer(std::move(json));
+}
+
+void health(const Parts& parts, Call call) {
+    auto shared = std::make_shared<Call>(std::move(call));
+    const Status queued = parts.core.query([shared](const core::State& state) {
+        shared->answer(state.live.recovering ? "{\"status\":\"recovering\"}" : "{\"status\":\"ready\"}",
+                       state.live.recovering ? 503 : 200);
+    });
+    if (!queued) shared->refuse(queued.error());
+}
+
+void metrics(const Parts& parts, Call call) {
+    http::Response response{.status = 200, .headers = {}, .body = parts.metrics.render_prometheus_text()};
+    response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    call.responder.respond(std::move(response));
+}
+
+Status allow_admin(const Parts& parts, const Call& call, auth::Verb verb) {
+    return allow_read(parts, call, {auth::Area::admin, verb}, "", call.request.path);
+}
+
+Result<std::string> path_of_body(const Call& call) {
+    TANDEM_LET(body, parse_body(call.request));
+    const codec::Value* path = body.find("path");
+    if (!path || path->text_or_empty().empty())
+        return invalid_field("path", "must name a file on the server's machine");
+    return std::string(path->text_or_empty());
+}
+
+// Long acts on files: never on the thread that serves requests.
+void do_with_path(const Parts& parts, Call call, auth::Verb verb, Status (Admin::*act)(const std::string&)) {
+    const Status allowed = allow_admin(parts, call, verb);
+    if (!allowed) return call.refuse(allowed.error());
+    auto path = path_of_body(call);
+    if (!path) return call.refuse(path.error());
+    std::thread([&parts, act, path = std::move(*path), shared = std::make_shared<Call>(std::move(call))] {
+        const Status done = (parts.admin.*act)(path);
+        if (!done) return shared->refuse(done.error());
+        std::string json;
+        codec::JsonWriter writer(json);
+        writer.begin_object();
+        writer.key("path");
+        writer.text(path);
+        writer.end_object();
+        shared->answer(std::move(json));
+    }).detach();
+}
+
+void check(const Parts& parts, Call call) {
+    const Status allowed = allow_admin(parts, call, auth::Verb::backup);
+    if (!allowed) return call.refuse(allowed.error());
+    std::thread([&parts, shared = std::make_shared<Call>(std::move(call))] {
+        const Status done = parts.admin.check();
+        if (!done) return shared->refuse(done.error());
+        shared->answer("{\"status\":\"ok\"}");
+    }).detach();
+}
+
+void export_history(const Parts& parts, Call call) {
+    const Status allowed = allow_admin(parts, call, auth::Verb::backup);
+    if (!allowed) return call.refuse(allowed.error());
+    auto shared = std::make_shared<Call>(std::move(call));
+    std::thread([&parts, shared] {
+        http::Stream stream = shared->responder.start_stream(200, {{"Content-Type", "application/x-ndjson"}});
+        // At the peer's pace: a line waits until there is room for it, at most a minute.
+        (void)parts.reader.export_history([&stream](std::string_view line) {
+            for (int tries = 0; stream.room() < line.size() + 1; ++tries) {
+                if (tries > 12'000) return false;
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+            return stream.write(std::string(line) + "\n");
+        });
+        stream.close();
+    }).detach();
+}
+
+}  // namespace
+
+void add_system_routes(Router& router, const Parts& parts) {
+    const auto add = [&](std::string method, std::string pattern, Door door, std::string summary,
+                         void (*handler)(const Parts&, Call)) {
+        router.add({.method = std::move(method),
+                    .pattern = std::move(pattern),
+                    .door = door,
+                    .handler = [&parts, handler](Call call) { handler(parts, std::move(call)); },
+                    .summary = std::move(summary)});
+    };
+    add("GET", "/healthz", Door::open, "Is the server ready?", health);
+    add("GET", "/api/v1/version", Door::open, "Version of the server", version);
+    add("GET", "/api/v1/whoami", Door::caller, "Subject, key and roles of the caller", whoami);
+    add("GET", "/metrics", Door::caller, "Metrics as Prometheus text", metrics);
+    add("POST", "/api/v1/admin/backup", Door::caller, "Write a backup of the store to a file",
+        [](const Parts& all, Call call) { do_with_path(all, std::move(call), auth::Verb::backup, &Admin::backup); });
+    add("POST", "/api/v1/admin/restore", Door::caller, "Check a backup and apply it at the next start",
+        [](const Parts& all, Call call) { do_with_path(all, std::move(call), auth::Verb::restore, &Admin::stage_restore); });
+    add("POST", "/api/v1/admin/check", Door::caller, "Check every page of the store", check);
+    add("GET", "/api/v1/admin/history", Door::caller, "Export segments, rows and changes as NDJSON", export_history);
+    router.add({.method = "GET",
+                .pattern = "/api/openapi.json",
+                .door = Door::open,
+                .handler = [&router, &parts](Call call) { call.answer(render_openapi(router, parts.version)); },
+                .summary = "This interface as OpenAPI 3.1"});
+}
+
+}  // namespace tandem::api

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// About the server itself: health, version, who am I, metrics, limits, backup and restore, history, OpenAPI.
+#pragma once
+
+#include "api/router.h"
+
+namespace tandem::api {
+
+void add_system_routes(Router& router, const Parts& parts);
+
+}  // namespace tandem::api

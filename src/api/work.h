@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of work beyond the five verbs: cancel, retry, why, logs; queue and pool views.
+#pragma once
+
+#include "api/router.h"
+#include "api/ticker.h"
+
+namespace tandem::api {
+
+void add_work_routes(Router& router, const Parts& parts, Ticker& ticker);
+
+}  // namespace tandem::api

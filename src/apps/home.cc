@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/home.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "crypto/random_bytes.h"
+
+namespace tandem::apps {
+namespace {
+
+std::unexpected<Error> system_error(const std::string& what) {
+    return fail(ErrorCode::unavailable, what + ": " + std::strerror(errno));
+}
+
+Status write_whole(int descriptor, std::string_view text, const std::string& path) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return system_error("writing " + path);
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::fsync(descriptor) != 0) return system_error("writing " + path);
+    return {};
+}
+
+}  // namespace
+
+std::string environment_or(const char* name, const std::string& otherwise) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+Home Home::find() {
+    return Home(environment_or("TANDEM_HOME", environment_or("HOME", "/root") + "/.tandem"));
+}
+
+bool Home::exists() const { return std::filesystem::exists(database()); }
+
+Status Home::make() const {
+    for (const std::string& folder : {root_, root_ + "/run", root_ + "/logs", gateway()}) {
+        std::error_code error;
+        std::filesystem::create_directories(folder, error);
+        if (error) return fail(ErrorCode::unavailable, "making " + folder + ": " + error.message(), "home");
+        if (::chmod(folder.c_str(), 0700) != 0) return system_error("protecting " + folder);
+    }
+    return {};
+}
+
+Status lock_home(const Home& home) {
+    const int descriptor = ::open(home.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor < 0) return system_error("opening " + home.lock());
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return {};
+    ::close(descriptor);
+    return fail(ErrorCode::conflict, "another server runs on " + home.root() + "; see tandem status", "home");
+}
+
+Result<std::string> read_file(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    if (!stream) return fail(ErrorCode::not_found, "reading " + path + ": " + std::strerror(errno));
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+    const std::string temporary = path + ".new";
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (descriptor < 0) return system_error("opening " + temporary);
+    const Status written = write_whole(descriptor, text, temporary);
+    ::close(descriptor);
+    TANDEM_TRY(written);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return system_error("renaming " + temporary);
+    return {};
+}
+
+Result<Secret> load_secret(const Home& home) {
+    if (const auto known = read_file(home.secret())) return Secret(*known);
+    const std::string drawn = crypto::draw_token();
+    TANDEM_TRY(write_file(home.secret(), drawn));
+    return Secret(drawn);
+}
+
+}  // namespace tandem::apps

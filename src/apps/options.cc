@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "apps/process.h"
+#include "base/quantity.h"
+#include "codec/document.h"
+#include "codec/json_writer.h"
+
+namespace tandem::apps {
+namespace {
+
+void declare(CLI::App& app, UpOptions& options) {
+    app.add_option("--listen", options.listen, "address of the API")->capture_default_str();
+    app.add_option("--gateway", options.gateway, "address of the gateway (OpenAI-compatible)")->capture_default_str();
+    app.add_option("--tls-certificate", options.tls_certificate, "PEM certificate; needed beyond loopback");
+    app.add_option("--tls-key", options.tls_key, "PEM key of the certificate");
+    app.add_option("--slices", options.slices, "cpu-slice devices to declare; 0: one a core")->check(CLI::Range(0, 100000));
+    app.add_option("--over-commit", options.over_commit, "slices that share a core")->check(CLI::Range(1, 100000));
+    app.add_option("--runtimes", options.runtimes, "folder of runtime templates")->capture_default_str();
+    app.add_option("--python", options.python, "interpreter that {python} in runtimes stands for")->capture_default_str();
+    app.add_option("--log-level", options.log_level, "debug, info, warn or error")->capture_default_str();
+}
+
+// Beside an installed or built binary: ../share/tandem/runtimes, or the source tree's runtimes/.
+std::string find_runtimes() {
+    const std::filesystem::path program(own_path());
+    for (const auto& candidate : {program.parent_path() / "../share/tandem/runtimes",
+                                  program.parent_path() / "../../../runtimes", program.parent_path() / "runtimes"})
+        if (std::filesystem::is_directory(candidate)) return std::filesystem::canonical(candidate).string();
+    return {};
+}
+
+void read_text(const codec::Value& document, std::string_view name, std::string& text) {
+    if (const codec::Value* value = document.find(name)) text = std::string(value->text_or_empty());
+}
+void read_number(const codec::Value& document, std::string_view name, std::int64_t& number) {
+    if (const codec::Value* value = document.find(name)) number = parse_integer(value->text_or_empty()).value_or(number);
+}
+
+std::string options_file(const Home& home) { return home.root() + "/options.json"; }
+
+}  // namespace
+
+Parsed parse_up_options(const std::string& verb, const std::vector<std::string>& arguments, const UpOptions& defaults) {
+    UpOptions options = defaults;
+    CLI::App app("tandem " + verb);
+    declare(app, options);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    try {
+        app.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+        return {.options = {}, .exit_code = 0, .text = app.help()};
+    } catch (const CLI::ParseError& error) {
+        return {.options = {}, .exit_code = 2, .text = std::string("tandem ") + verb + ": " + error.what() + "\n"};
+    }
+    return {.options = std::move(options), .exit_code = 0, .text = {}};
+}
+
+UpOptions load_options(const Home& home) {
+    UpOptions options;
+    options.runtimes = environment_or("TANDEM_RUNTIMES", find_runtimes());
+    options.python = environment_or("TANDEM_PYTHON", "python3");
+    const auto text = read_file(options_file(home));
+    const auto document = text ? codec::parse_json(*text) : Result<codec::Value>(pass_on(text.error()));
+    if (!document) return options;
+    read_text(*document, "listen", options.listen);
+    read_text(*document, "gateway", options.gateway);
+    read_text(*document, "tlsCertificate", options.tls_certificate);
+    read_text(*document, "tlsKey", options.tls_key);
+    read_number(*document, "slices", options.slices);
+    read_number(*document, "overCommit", options.over_commit);
+    read_text(*document, "runtimes", options.runtimes);
+    read_text(*document, "python", options.python);
+    read_text(*document, "logLevel", options.log_level);
+    return options;
+}
+
+Status save_options(const Home& home, const UpOptions& options) {
+    std::string json;
+    codec::JsonWriter writer(json);
+    const auto text = [&](std::string_view name, const std::string& value) {
+        writer.key(name);
+        writer.text(value);
+    };
+    writer.begin_object();
+    text("listen", options.listen);
+    text("gateway", options.gateway);
+    text("tlsCertificate", options.tls_certificate);
+    text("tlsKey", options.tls_key);
+    writer.key("slices");
+    writer.number(options.slices);
+    writer.key("overCommit");
+    writer.number(options.over_commit);
+    text("runtimes", options.runtimes);
+    text("python", options.python);
+    text("logLevel", options.log_level);
+    writer.end_object();
+    return write_file(options_file(home), json + "\n");
+}
+
+std::vector<std::string> to_arguments(const UpOptions& options) {
+    std::vector<std::string> words{"--listen",   options.listen,   "--gateway",     options.gateway,
+                                   "--slices",   std::to_string(options.slices),
+                                   "--over-commit", std::to_string(options.over_commit),
+                                   "--log-level", options.log_level};
+    const auto add = [&](std::string name, const std::string& value) {
+        if (value.empty()) return;
+        words.push_back(std::move(name));
+        words.push_back(value);
+    };
+    add("--tls-certificate", options.tls_certificate);
+    add("--tls-key", options.tls_key);
+    add("--runtimes", options.runtimes);
+    add("--python", options.python);
+    return words;
+}
+
+Result<Address> parse_address(const std::string& text, const std::string& field) {
+    const std::size_t colon = text.rfind(':');
+    const auto port = colon == std::string::npos ? Result<std::int64_t>(std::int64_t{-1}) : parse_integer(text.substr(colon + 1));
+    if (!port || *port < 0 || *port > 65535)
+        return invalid_field(field, "must be ADDRESS:PORT such as 127.0.0.1:8080, is \"" + text + "\"");
+    std::string host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    return Address{.host = host, .port = static_cast<std::uint16_t>(*port)};
+}
+
+bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
+
+Status check_public(const UpOptions& options) {
+    const bool tls = !options.tls_certificate.empty() && !options.tls_key.empty();
+    for (const auto& [text, field] : {std::pair{options.listen, "--listen"}, std::pair{options.gateway, "--gateway"}}) {
+        TANDEM_LET(address, parse_address(text, field));
+        if (!is_loopback(address.host) && !tls)
+            return invalid_field(field, text + " is reachable by others: give --tls-certificate and --tls-key, or listen on 127.0.0.1");
+    }
+    return {};
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the processes of one installation, as given to `tandem up` (and passed on to server and gateway). What
+// was given once is kept in the home and used again by the next start.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/home.h"
+
+namespace tandem::apps {
+
+struct UpOptions {
+    std::string listen = "127.0.0.1:8080";   // the API
+    std::string gateway = "127.0.0.1:8090";  // models
+    std::string tls_certificate{};           // PEM files; needed for any address beyond loopback
+    std::string tls_key{};
+    std::int64_t slices = 0;                 // cpu-slice devices; 0: one a core
+    std::int64_t over_commit = 1;            // slices a core
+    std::string runtimes{};                  // folder of runtime templates
+    std::string python{};                    // interpreter of the runtimes
+    std::string log_level = "info";
+};
+
+// Error text goes to the caller; absent with exit code 0 means help was asked for.
+struct Parsed {
+    std::optional<UpOptions> options{};
+    int exit_code = 0;
+    std::string text{};
+};
+Parsed parse_up_options(const std::string& verb, const std::vector<std::string>& arguments, const UpOptions& defaults);
+
+UpOptions load_options(const Home& home);  // those kept in the home, or the defaults of this machine
+Status save_options(const Home& home, const UpOptions& options);
+std::vector<std::string> to_arguments(const UpOptions& options);
+
+struct Address {
+    std::string host{};
+    std::uint16_t port = 0;
+};
+// "127.0.0.1:8080", "[::1]:8080". An address beyond loopback needs TLS.
+Result<Address> parse_address(const std::string& text, const std::string& field);
+bool is_loopback(const std::string& host);
+Status check_public(const UpOptions& options);
+
+}  // namespace tandem::apps

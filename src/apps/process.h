@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes of this installation: started detached, found again by pid + start time + boot id (a pid alone may be
+// somebody else's by now), told to stop.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tandem::apps {
+
+struct RunRecord {
+    std::int64_t pid = 0;
+    std::int64_t start_ticks = 0;
+    std::string boot_id{};
+    std::string url{};       // what it listens on
+    std::string version{};
+};
+
+RunRecord record_of_self(std::string url, std::string version);
+Status write_record(const std::string& path, const RunRecord& record);
+// The record, if that very process still lives.
+std::optional<RunRecord> find_running(const std::string& path);
+
+// Runs `arguments` in a session of its own, output appended to `log`. Returns its pid.
+Result<pid_t> start_detached(const std::vector<std::string>& arguments, const std::string& log);
+// TERM, then waits; false when it still lives at the deadline.
+bool stop_process(const std::string& record_path, Duration deadline);
+
+std::string own_path();  // of this program's file
+
+// No core files, not readable by others' debuggers: memory holds secrets.
+void forbid_core_dumps();
+
+}  // namespace tandem::apps

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/rest.h"
+
+#include <fstream>
+
+namespace tandem::apps {
+
+Rest::Rest(const Home& home) : home_(home) {}
+
+namespace {
+
+void add_key(const Home& home, http::Call& call) {
+    std::string text = read_file(home.admin_key()).value_or("");
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    if (!text.empty()) call.headers.add("Authorization", "Bearer " + text);
+}
+
+}  // namespace
+
+Result<codec::Value> Rest::send(http::Call call) {
+    add_key(home_, call);
+    TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
+    TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2), .total_deadline = minutes(5)}));
+    TANDEM_LET(response, client->send(call));
+    if (response.body.empty()) return codec::make_object();
+    TANDEM_LET(document, codec::parse_json(response.body));
+    if (response.status < 400) return document;
+    const codec::Value* detail = document.find("detail");
+    return fail(ErrorCode::unavailable, detail ? std::string(detail->text_or_empty()) : "status " + std::to_string(response.status));
+}
+
+Result<codec::Value> Rest::get(const std::string& target) {
+    return send({.method = "GET", .target = target, .headers = {}, .body = {}});
+}
+
+Result<codec::Value> Rest::post(const std::string& target, const std::string& body) {
+    return send({.method = "POST", .target = target, .headers = {{"Content-Type", "application/json"}}, .body = body});
+}
+
+Status Rest::download(const std::string& target, const std::string& path) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    if (!file) return invalid_field("FILE", "can't be written: " + path);
+    http::Call call{.method = "GET", .target = target, .headers = {}, .body = {}};
+    add_key(home_, call);
+    TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
+    TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2)}));
+    int status = 0;
+    http::StreamReader reader{.on_head = [&](const http::Response& head) { status = head.status; return true; },
+                              .on_chunk = [&](std::string_view chunk) { file << chunk; return file.good(); }};
+    TANDEM_TRY(client->stream(call, std::move(reader)));
+    file.close();
+    if (!file) return fail(ErrorCode::storage_full, "can't be written to its end: " + path, "FILE");
+    if (status >= 400) return fail(ErrorCode::unavailable, "the server answers " + std::to_string(status));
+    return {};
+}
+
+Result<int> probe_url(const std::string& url, const std::string& ca_file) {
+    TANDEM_LET(parsed, http::parse_url(url));
+    TANDEM_LET(client, http::Client::make({.server = parsed, .ca_file = ca_file, .connect_deadline = seconds(2), .total_deadline = seconds(5)}));
+    TANDEM_LET(response, client->send({.method = "GET", .target = "/healthz", .headers = {}, .body = {}}));
+    return response.status;
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checker.h"
+
+#include <fmt/format.h>
+
+#include "core/jobs.h"
+
+namespace tandem::sim {
+namespace {
+
+constexpr std::int64_t device_milli = 1000;
+
+std::int64_t world_size(const model::Job& job) {
+    std::int64_t size = 0;
+    for (const model::JobRole& role : job.spec.roles) size += role.replicas;
+    return size;
+}
+
+}  // namespace
+
+std::string Checker::check_job(const model::Job& job, const core::State& state) {
+    Seen& seen = seen_[job.meta.uid];
+    if (job.status.epoch < seen.epoch) return fmt::format("B6: epoch of {} went back", job.meta.name);
+    if (job.meta.version < seen.version) return fmt::format("A: version of {} went back", job.meta.name);
+    seen = {job.status.epoch, job.status.failures, job.meta.version};
+    if (job.status.phase == model::Phase::failed && job.status.failures > job.spec.retries.limit + 1)
+        return fmt::format("B8: {} was tried {} times, limit {}", job.meta.name, job.status.failures, job.spec.retries.limit);
+    if (job.status.phase != model::Phase::starting && job.status.phase != model::Phase::running) return {};
+    std::int64_t members = 0;
+    for (RowId id : core::replicas_of(state, job.meta.id)) {
+        const model::Replica& replica = state.table<model::Replica>().get(id);
+        if (replica.status.epoch == job.status.epoch && model::may_be_alive(replica.status.phase)) ++members;
+    }
+    if (members != world_size(job))
+        return fmt::format("C14: gang {} has {} of {} members", job.meta.name, members, world_size(job));
+    return {};
+}
+
+std::string Checker::check_devices(const core::State& state) const {
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> used;
+    for (const auto& [id, replica] : state.table<model::Replica>().rows()) {
+        const bool collected = !model::may_be_alive(replica.status.phase);
+        if (collected) continue;
+        const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
+        if (job && job->status.reason.code == model::ReasonCode::collecting_outputs) continue;
+        for (const model::DeviceShare& share : replica.status.devices)
+            used[{replica.status.node, share.index}] += share.milli;
+    }
+    for (const auto& [device, milli] : used)
+        if (milli > device_milli) return fmt::format("C10: device {}/{} is given {} milli", device.first, device.second, milli);
+    return {};
+}
+
+std::string Checker::after_batch(const model::BatchRecord& record, const core::State& state,
+                                 const store::MemoryRows& rows) {
+    for (const model::Change& change : record.changes) {
+        const auto* job = std::get_if<model::Job>(&change.object);
+        if (!job || change.type == model::ChangeType::deleted) continue;
+        if (std::string broken = check_job(*job, state); !broken.empty()) return broken;
+    }
+    if (std::string broken = check_devices(state); !broken.empty()) return broken;
+    if (std::string broken = state.planner.recount(); !broken.empty()) return "C11: " + broken;
+    if (std::string broken = state.book.check(); !broken.empty()) return "F31: " + broken;
+    std::size_t objects = 0;
+    state.each_table([&](const auto& table) { objects += table.size(); });
+    if (objects != rows.objects.size())
+        return fmt::format("A1: {} objects in core, {} in the store", objects, rows.objects.size());
+    if (state.intents.size() != rows.intents.size())
+        return fmt::format("D17: {} intents in core, {} in the store", state.intents.size(), rows.intents.size());
+    return {};
+}
+
+std::string Checker::ledger_adds_up(const store::MemoryRows& rows, Instant now) const {
+    struct Sum {
+        Instant first{INT64_MAX};
+        std::int64_t milli_ms = 0;
+    };
+    std::map<std::pair<std::string, std::int64_t>, Sum> devices;
+    const auto add = [&](const model::UsageRecord& row, Instant to) {
+        if (row.device < 0) return;
+        Sum& sum = devices[{row.node, row.device}];
+        sum.first = std::min(sum.first, row.from);
+        sum.milli_ms += row.milli * (to - row.from).ms;
+    };
+    for (const auto& [id, row] : rows.usage) add(row, row.to);
+    for (const auto& [id, row] : rows.open_intervals) add(row, now);
+    for (const auto& [device, sum] : devices) {
+        const std::int64_t whole = device_milli * (now - sum.first).ms;
+        if (sum.milli_ms != whole)
+            return fmt::format("F31: device {}/{} has {} of {} milli-ms in the ledger", device.first, device.second,
+                               sum.milli_ms, whole);
+    }
+    return {};
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/clients.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/access.h"
+
+namespace tandem::sim {
+namespace {
+
+constexpr std::int64_t jobs_at_first = 20;
+constexpr std::int64_t chaos_ms = 240'000;
+
+template <class T>
+T placed(std::string name) {
+    T object;
+    object.meta.name = std::move(name);
+    object.meta.project = "default";
+    object.meta.name_space = "default";
+    return object;
+}
+
+template <class T>
+T cluster_wide(std::string name) {
+    T object;
+    object.meta.name = std::move(name);
+    return object;
+}
+
+std::vector<model::Action> base_objects() {
+    std::vector<model::Object> objects;
+    objects.push_back(cluster_wide<model::Project>("default"));
+    model::Namespace name_space = cluster_wide<model::Namespace>("default");
+    name_space.meta.project = "default";
+    objects.push_back(name_space);
+    objects.push_back(cluster_wide<model::Pool>("default"));
+    objects.push_back(cluster_wide<model::Queue>("default"));
+    model::Queue cohort = cluster_wide<model::Queue>("cohort");
+    cohort.spec.quotas.push_back({.flavor = "*", .nominal = 4000});
+    objects.push_back(cohort);
+    for (const char* name : {"team-a", "team-b"}) {
+        model::Queue queue = cluster_wide<model::Queue>(name);
+        queue.spec.parent = "cohort";
+        queue.spec.quotas.push_back({.flavor = "*", .nominal = 2000});
+        objects.push_back(queue);
+    }
+    model::Runtime runtime = cluster_wide<model::Runtime>("llama-cpp");
+    runtime.spec.command = {"serve", "{model}", "{port}"};
+    runtime.spec.ready_timeout = seconds(30);
+    objects.push_back(runtime);
+    objects.push_back(placed<model::Model>("tiny"));
+    model::ModelVersion version = placed<model::ModelVersion>("tiny.v1");
+    version.spec.model = "tiny";
+    version.spec.number = 1;
+    version.spec.digest = "sha256:" + std::string(64, 'a');
+    version.spec.bytes = 1;
+    objects.push_back(version);
+    std::vector<model::Action> actions;
+    for (model::Object& object : objects)
+        actions.push_back(model::ApplyObject{.object = std::move(object), .mode = model::ApplyMode::create});
+    return actions;
+}
+
+}  // namespace
+
+model::Command Clients::command_of(model::Object object, const std::string& key) {
+    return {.ticket = 0,
+            .caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = {}},
+            .actions = {model::ApplyObject{.object = std::move(object), .mode = model::ApplyMode::create}},
+            .idempotency_key = key,
+            .body_digest = key,
+            .dry_run = false};
+}
+
+model::Job Clients::draw_job() {
+    model::Job job = placed<model::Job>(fmt::format("job-{}", ++jobs_));
+    job.spec.command = {"work"};
+    const std::int64_t queue = static_cast<std::int64_t>(random_.below(3));
+    job.spec.queue = queue == 0 ? "default" : queue == 1 ? "team-a" : "team-b";
+    job.spec.priority = random_.between(0, 3) * 10;
+    model::JobRole role;
+    role.replicas = random_.between(1, 4);
+    const bool fraction = random_.chance(200);
+    role.resources.devices = fraction ? random_.between(1, 9) * 100 : 1000;
+    role.resources.flavor = "card";
+    job.spec.roles.push_back(role);
+    job.spec.grace = seconds(random_.between(1, 5));
+    job.spec.checkpoint.enabled = random_.chance(600);
+    job.spec.retries.limit = random_.between(0, 3);
+    job.spec.retries.backoff = seconds(1);
+    job.spec.env["STEPS"] = std::to_string(random_.between(2, 40));
+    if (random_.chance(100)) job.spec.env["EXIT"] = "3";
+    if (random_.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
+    job.spec.heartbeat_timeout = seconds(20);
+    return job;
+}
+
+void Clients::submit_job() {
+    model::Job job = draw_job();
+    const std::int64_t number = static_cast<std::int64_t>(requests_.size()) + 1;
+    Request request{.command = {}, .name = job.meta.name};
+    request.command = command_of(std::move(job), fmt::format("key-{}", number));
+    requests_[number] = std::move(request);
+    send(number);
+}
+
+void Clients::submit_service() {
+    const std::int64_t number = static_cast<std::int64_t>(requests_.size()) + 1;
+    model::Service service = placed<model::Service>(fmt::format("service-{}", number));
+    service.spec.model = "tiny";
+    service.spec.resources.devices = 1000;
+    service.spec.resources.flavor = "card";
+    service.spec.replicas.max = 2;
+    service.spec.replicas.idle_timeout = seconds(20);
+    service.spec.drain_timeout = seconds(3);
+    const std::string name = service.meta.name;
+    Request request{.command = command_of(std::move(service), fmt::format("key-{}", number)), .name = name};
+    requests_[number] = std::move(request);
+    send(number);
+    for (int i = 0; i < 6; ++i) agenda_.in(milliseconds(random_.between(1000, chaos_ms)), [this, name] { call_service(name); });
+}
+
+void Clients::call_service(const std::string& name) {
+    const auto it = services_.find(name);
+    if (it == services_.end() || !calling_) return;
+    const Uid uid = it->second;
+    const std::int64_t waiting = random_.between(1, 8);
+    post_(model::GatewayLoad{.gateway = "g1", .services = {{.service = uid, .waiting = waiting, .in_flight = 0}}});
+    agenda_.in(seconds(random_.between(2, 30)), [this, uid] {
+        post_(model::GatewayLoad{.gateway = "g1", .services = {{.service = uid, .waiting = 0, .in_flight = 0}}});
+        usage_made_ += random_.between(1, 3);
+        ship_usage();
+    });
+}
+
+// The gateway's journal: everything after what was acknowledged, again and again.
+void Clients::ship_usage() {
+    if (usage_booked_ >= usage_made_) return;
+    model::UsageShipped shipped{.ticket = -1, .gateway = "g1", .epoch = 1, .first_sequence = usage_booked_ + 1, .rows = {}};
+    for (std::int64_t sequence = usage_booked_ + 1; sequence <= usage_made_; ++sequence) {
+        model::RequestUsage row;
+        row.sequence = sequence;
+        row.request_id = fmt::format("r{}", sequence);
+        row.at = agenda_.now();
+        row.completion_tokens = sequence;
+        shipped.rows.push_back(row);
+    }
+    const bool twice = faults_.strikes(Fault::usage_sent_twice, random_);
+    post_(shipped);
+    if (twice) post_(shipped);
+    agenda_.in(seconds(5), [this] { ship_usage(); });
+}
+
+void Clients::cancel_some() {
+    if (requests_.empty()) return;
+    const std::int64_t pick = random_.between(1, static_cast<std::int64_t>(requests_.size()));
+    const Request& request = requests_.at(pick);
+    if (!request.acknowledged || !request.name.starts_with("job-")) return;
+    const bool remove = random_.chance(400);
+    const model::ObjectKey key{model::Kind::job, "default", "default", request.name};
+    if (remove) deleted_.insert(request.name);
+    model::Command command{.ticket = next_ticket_++,
+                           .caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = {}},
+                           .actions = {},
+                           .idempotency_key = {},
+                           .body_digest = {},
+                           .dry_run = false};
+    if (remove)
+        command.actions.push_back(model::DeleteObject{key});
+    else
+        command.actions.push_back(model::CancelJob{key});
+    post_(std::move(command));
+}
+
+void Clients::plan() {
+    const std::int64_t first = 1;
+    requests_[first] = Request{.command = command_of(model::Project{}, "base"), .name = "base"};
+    requests_[first].command.actions = base_objects();
+    send(first);
+    for (std::int64_t i = 0; i < jobs_at_first; ++i)
+        agenda_.in(milliseconds(random_.between(500, chaos_ms / 2)), [this] { submit_job(); });
+    for (int i = 0; i < 2; ++i) agenda_.in(milliseconds(random_.between(500, 20'000)), [this] { submit_service(); });
+    for (int i = 0; i < 5; ++i) agenda_.in(milliseconds(random_.between(5000, chaos_ms)), [this] { cancel_some(); });
+}
+
+void Clients::send(std::int64_t number) {
+    Request& request = requests_.at(number);
+    const std::int64_t ticket = next_ticket_++;
+    pending_[ticket] = number;
+    request.command.ticket = ticket;
+    post_(request.command);
+    // Nobody waits for ever: without an answer the same request is sent again.
+    agenda_.in(seconds(10), [this, ticket, number] {
+        if (pending_.erase(ticket) > 0) again_later(number);
+    });
+}
+
+void Clients::again_later(std::int64_t number) {
+    agenda_.in(milliseconds(random_.between(100, 3000)), [this, number] { send(number); });
+}
+
+void Clients::on_answer(const model::Answer& answer) {
+    const auto it = pending_.find(answer.ticket);
+    if (it == pending_.end()) return;
+    const std::int64_t number = it->second;
+    pending_.erase(it);
+    Request& request = requests_.at(number);
+    if (answer.error) {
+        const bool retry = answer.error->code == ErrorCode::storage_full || answer.error->code == ErrorCode::unavailable ||
+                           request.name == "base" || answer.error->code == ErrorCode::invalid;
+        if (retry) again_later(number);
+        return;
+    }
+    request.acknowledged = true;
+    request.uid = answer.outcomes.front().uid;
+    if (request.name.starts_with("service-")) services_[request.name] = request.uid;
+    if (faults_.strikes(Fault::client_retries, random_)) again_later(number);
+}
+
+void Clients::on_acknowledged(std::int64_t sequence) { usage_booked_ = std::max(usage_booked_, sequence); }
+
+void Clients::on_server_lost() {
+    std::map<std::int64_t, std::int64_t> lost;
+    std::swap(lost, pending_);
+    for (const auto& [ticket, number] : lost) again_later(number);
+}
+
+std::string Clients::check(const store::MemoryRows& rows) const {
+    for (const auto& [number, request] : requests_) {
+        if (!request.acknowledged || request.name == "base" || deleted_.contains(request.name)) continue;
+        const model::Kind kind = request.name.starts_with("job-") ? model::Kind::job : model::Kind::service;
+        const auto it = rows.names.find({kind, "default", "default", request.name});
+        if (it == rows.names.end()) return fmt::format("A1: {} was acknowledged and is not there", request.name);
+        if (model::meta_of(rows.objects.at(it->second)).uid != request.uid)
+            return fmt::format("A2: one key made two objects of {}", request.name);
+    }
+    if (static_cast<std::int64_t>(rows.requests.size()) != usage_booked_ && settled() && usage_booked_ == usage_made_)
+        return fmt::format("F30: {} usage rows are booked, {} were made", rows.requests.size(), usage_made_);
+    return {};
+}
+
+}  // namespace tandem::sim
