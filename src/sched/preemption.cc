@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preemption: who may be asked to leave for a demand that does not fit, and the smallest set of them that is proved
 // to make it fit. Two rights:
-//   priority  inside its own queue, workloads of strictly lower priority
+//   priority  inside its own queue, workloads of strictly lower priority; those that a quota protects (see reclaim)
+//             only for a demand that it would protect as well
 //   reclaim   a queue that stays within its own quota, from work of others beyond theirs. On every level up to the
 //             common ancestor, a quota protects the work that it can hold, in order of precedence: what can't be
 //             asked to leave, then larger priority, earlier start, earlier id
@@ -73,11 +74,13 @@ struct Planner::Inside::Hunt {
     Attempt attempt{.view = View::future, .kind = EntryKind::claim};
     std::vector<Need> needs{};
     bool may_reclaim = false;
+    bool shields = false;                  // somebody of lower priority is protected from the demand
     std::vector<Victim> victims{};
 
     void find_needs();
     void add_keys(Attempt& failed) const;
     void find_victims(Instant now);
+    std::set<RowId> find_shielded(Instant now) const;
     void find_reclaimable(Instant now);
     std::vector<Holding> list_holdings(int node, int flavor_row) const;
     std::vector<Holding> judge(int node, int flavor_row, std::set<RowId>& protected_work) const;
@@ -107,12 +110,16 @@ void Planner::Inside::Hunt::find_needs() {
     });
 }
 
-// With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right.
+// With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right. Whom a
+// quota protects changes with all use at its level.
 void Planner::Inside::Hunt::add_keys(Attempt& failed) const {
-    if (may_reclaim) failed.add_key({WakeOn::borrowers_of_tree, inside.quota.nodes()[spot(view.node)].root});
+    if (may_reclaim || shields) failed.add_key({WakeOn::borrowers_of_tree, inside.quota.nodes()[spot(view.node)].root});
     for (const Need& need : needs) {
-        if (may_reclaim) break;
-        failed.add_key({WakeOn::quota, static_cast<std::int64_t>(inside.quota.row_index(view.node, need.flavor_row))});
+        if (may_reclaim && !shields) break;
+        for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
+            failed.add_key({WakeOn::quota, static_cast<std::int64_t>(inside.quota.row_index(node, need.flavor_row))});
+            if (!shields) break;
+        }
     }
 }
 
@@ -138,14 +145,39 @@ void Planner::Inside::Hunt::consider(RowId workload, bool reclaim, Instant now) 
 
 void Planner::Inside::Hunt::find_victims(Instant now) {
     victims.clear();
+    shields = false;
     const int own_queue = inside.quota.nodes()[spot(view.node)].name;
     if (const auto own = inside.occupants_of_queue.find(own_queue); own != inside.occupants_of_queue.end()) {
+        const std::set<RowId> shielded = find_shielded(now);
+        shields = !shielded.empty();
         for (RowId workload : own->second) {
-            if (inside.workloads.at(workload).occupant->priority < demand.priority) consider(workload, false, now);
+            const bool lower = inside.workloads.at(workload).occupant->priority < demand.priority;
+            if (lower && !shielded.contains(workload)) consider(workload, false, now);
         }
     }
     if (may_reclaim) find_reclaimable(now);
     std::ranges::sort(victims, is_cheaper);
+}
+
+// Work that quotas protect, and would not protect the demand in its place: others could take back from the demand
+// what it takes here, and the one that left would come back for it.
+std::set<RowId> Planner::Inside::Hunt::find_shielded(Instant now) const {
+    std::set<RowId> shielded;
+    for (const Need& need : needs) {
+        for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
+            const QuotaRow& row = inside.quota.row(node, need.flavor_row);
+            if (!row.limited || inside.quota.nodes()[spot(node)].parent < 0) break;  // nobody stands beside a root
+            std::set<RowId> protected_work;
+            std::vector<Holding> holdings = judge(node, need.flavor_row, protected_work);
+            std::int64_t unknown = row.used[at(View::future)];
+            for (const Holding& holding : holdings) unknown -= holding.milli;
+            holdings.push_back({demand.workload, true, demand.priority, now, need.milli});
+            protected_work.clear();
+            protect(holdings, row.quota - unknown, protected_work);
+            if (!protected_work.contains(demand.workload)) shielded.merge(protected_work);
+        }
+    }
+    return shielded;
 }
 
 void Planner::Inside::Hunt::find_reclaimable(Instant now) {
@@ -301,8 +333,8 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
     for (int flavor : choices) {
         hunt.attempt.only_flavor = flavor;
         hunt.find_needs();
-        hunt.add_keys(failed);
         hunt.find_victims(now);
+        hunt.add_keys(failed);
         if (hunt.victims.empty() || !hunt.fits_after(hunt.victims)) continue;
         if (hunt.fits_after({})) {  // what is leaving already will do
             failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it

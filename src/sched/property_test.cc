@@ -187,7 +187,7 @@ TEST_P(Property, preemption_comes_to_rest) {
     EXPECT_EQ(quiet, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(0, 40));
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(0, 60));
 
 }  // namespace
 }  // namespace tandem::sched

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan costs: 10,000 nodes of 8 devices. Engine alone: no store, no API; entries are the plan's own.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "sched/planner.h"
+
+namespace tandem::sched {
+namespace {
+
+constexpr std::int64_t all_steps = std::int64_t{1} << 60;
+
+void add_nodes(Planner& planner, std::int64_t nodes) {
+    for (std::int64_t n = 0; n < nodes; ++n) {
+        model::Node node;
+        node.meta = {.id = RowId{n + 1}, .name = "node-" + std::to_string(n)};
+        node.status = {.ready = true, .cpu_milli = 64'000, .memory_bytes = std::int64_t{1} << 40};
+        for (std::int64_t d = 0; d < 8; ++d) node.status.devices.push_back({.index = d, .flavor = "h200"});
+        planner.put_node(node);
+    }
+}
+
+void furnish(Planner& planner, std::int64_t nodes, std::int64_t queues) {
+    model::Pool pool;
+    pool.meta = {.id = RowId{1'000'000}, .name = "default"};
+    planner.put_pool(pool);
+    model::Queue root;
+    root.meta = {.name = "root"};
+    planner.put_queue(root);
+    for (std::int64_t q = 0; q < queues; ++q) {
+        model::Queue queue;
+        queue.meta = {.name = "team-" + std::to_string(q)};
+        queue.spec = {.parent = "root", .quotas = {{.flavor = "h200", .nominal = nodes * 8000 / queues}}};
+        planner.put_queue(queue);
+    }
+    add_nodes(planner, nodes);
+    planner.queue_lines();  // builds the tables, which is no part of a plan
+}
+
+Demand demand(std::int64_t id, std::int64_t queues, std::int64_t count, std::int64_t devices, std::int64_t priority = 0) {
+    Demand demand{.workload = RowId{id}, .queue = "team-" + std::to_string(id % queues), .project = "vision",
+                  .priority = priority, .submitted = Instant{id}};
+    demand.parts.push_back({.role = "worker", .count = count, .each = {.devices = devices, .flavor = "h200", .cpu_milli = 1000}});
+    return demand;
+}
+
+// Fills 80,000 devices one by one, in as many queues as the argument says.
+void fill_single_devices(benchmark::State& state) {
+    const std::int64_t queues = state.range(0);
+    for (auto _ : state) {
+        state.PauseTiming();
+        {
+            Planner planner;
+            furnish(planner, 10'000, queues);
+            for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, queues, 1, 1000));
+            state.ResumeTiming();
+            const Plan plan = planner.plan(Instant{1}, all_steps);
+            state.PauseTiming();
+            if (plan.placements.size() != 80'000) state.SkipWithError("not all were placed");
+        }
+        state.ResumeTiming();
+    }
+    state.SetItemsProcessed(state.iterations() * 80'000);
+}
+BENCHMARK(fill_single_devices)->Arg(1)->Arg(10)->Arg(1000)->Unit(benchmark::kMillisecond)->Iterations(3);
+
+// One gang of 1,000 x 8 devices on an empty cluster.
+void place_gang(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 10'000, 1);
+    const std::size_t mark = planner.mark();
+    for (auto _ : state) {
+        state.PauseTiming();
+        planner.rollback(mark);
+        planner.mark();
+        planner.put_demand(demand(1, 1, 1000, 8000));
+        state.ResumeTiming();
+        benchmark::DoNotOptimize(planner.plan(Instant{1}, all_steps));
+    }
+}
+BENCHMARK(place_gang)->Unit(benchmark::kMicrosecond)->Iterations(200);
+
+// 100,000 wait in 1,000 shapes on a full cluster; nothing changed.
+void pass_with_nothing_to_do(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 10'000, 10);
+    for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, 10, 1, 1000));
+    planner.plan(Instant{1}, all_steps);
+    for (std::int64_t id = 100'001; id <= 200'000; ++id) planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
+    planner.plan(Instant{2}, all_steps);
+    for (auto _ : state) benchmark::DoNotOptimize(planner.plan(Instant{3}, all_steps));
+}
+BENCHMARK(pass_with_nothing_to_do)->Unit(benchmark::kMicrosecond);
+
+// The same, but every class is awake: what one wake of everything costs.
+void pass_over_all_shapes(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 10'000, 10);
+    for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, 10, 1, 1000));
+    planner.plan(Instant{1}, all_steps);
+    for (std::int64_t id = 100'001; id <= 200'000; ++id) planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
+    for (auto _ : state) {
+        state.PauseTiming();
+        const std::size_t mark = planner.mark();
+        planner.put_demand(demand(300'000, 10, 1, 1000));
+        planner.rollback(mark);  // wakes everybody
+        state.ResumeTiming();
+        benchmark::DoNotOptimize(planner.plan(Instant{3}, all_steps));
+    }
+}
+BENCHMARK(pass_over_all_shapes)->Unit(benchmark::kMicrosecond)->Iterations(20);
+
+// 500 nodes full of single devices of low priority; a gang of the argument's size takes some.
+void preempt_for_gang(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 500, 1);
+    for (std::int64_t id = 1; id <= 4000; ++id) planner.put_demand(demand(id, 1, 1, 1000));
+    const Plan filled = planner.plan(Instant{1}, all_steps);
+    for (const Placement& placement : filled.placements) {
+        const PlacedReplica& replica = placement.replicas.front();
+        planner.put_entry({.id = placement.workload, .workload = placement.workload, .node = replica.node,
+                           .devices = replica.devices, .flavor = "h200", .cpu_milli = 1000, .queue = "team-0",
+                           .pool = "default", .project = "vision"});
+        planner.put_occupant({.workload = placement.workload, .queue = "team-0", .started = Instant{1}, .safe_at = Instant{1}});
+    }
+    const std::size_t mark = planner.mark();
+    for (auto _ : state) {
+        state.PauseTiming();
+        planner.rollback(mark);
+        planner.mark();
+        planner.put_demand(demand(9999, 1, state.range(0), 8000, 5));
+        state.ResumeTiming();
+        const Plan plan = planner.plan(Instant{9}, all_steps);
+        if (plan.placements.size() != 1) state.SkipWithError("nobody left for it");
+    }
+}
+BENCHMARK(preempt_for_gang)->Arg(1)->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(5);
+
+}  // namespace
+}  // namespace tandem::sched
