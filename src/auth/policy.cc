@@ -9,14 +9,17 @@ namespace tandem::auth {
 namespace {
 
 constexpr std::array<std::string_view, area_count> area_names{
-    "projects", "namespaces", "users",    "serviceaccounts", "rolebindings",  "keys", "nodes",
-    "pools",    "queues",     "runtimes", "jobs",            "services",      "replicas",
-    "models",   "modelversions", "logs",  "events",          "usage",         "audit", "admin"};
+    "projects", "namespaces", "users",    "serviceaccounts", "rolebindings",
+    "keys",     "nodes",      "pools",    "queues",          "runtimes",
+    "jobs",     "services",   "replicas", "models",          "modelversions",
+    "logs",     "events",     "usage",    "audit",           "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
     "read", "create", "update", "delete", "cancel", "retry", "invoke", "backup", "restore"};
 
 using Verbs = std::uint16_t;
-constexpr Verbs bit(Verb verb) { return static_cast<Verbs>(1U << static_cast<unsigned>(verb)); }
+constexpr Verbs bit(Verb verb) {
+    return static_cast<Verbs>(1U << static_cast<unsigned>(verb));
+}
 constexpr Verbs read_only = bit(Verb::read);
 constexpr Verbs edit = bit(Verb::read) | bit(Verb::create) | bit(Verb::update) | bit(Verb::remove);
 constexpr Verbs steer = bit(Verb::cancel) | bit(Verb::retry);
@@ -29,44 +32,74 @@ struct Rule {
 
 constexpr Verbs verbs_that_exist(Area area) {
     switch (area) {
-        case Area::jobs: return edit | steer;
-        case Area::services: return edit | bit(Verb::invoke);
+        case Area::jobs:
+            return edit | steer;
+        case Area::services:
+            return edit | bit(Verb::invoke);
         case Area::replicas:
         case Area::logs:
         case Area::events:
         case Area::usage:
-        case Area::audit: return read_only;
-        case Area::admin: return read_only | bit(Verb::backup) | bit(Verb::restore);
-        default: return edit;
+        case Area::audit:
+            return read_only;
+        case Area::admin:
+            return read_only | bit(Verb::backup) | bit(Verb::restore);
+        default:
+            return edit;
     }
 }
 
-// Runs the machines and everybody's work; sees no keys, no logs, no audit trail, and makes nobody mightier.
+// Runs the machines and everybody's work; sees no keys, no logs, no audit trail, and makes nobody
+// mightier.
 constexpr std::array operator_rules{
-    Rule{Area::projects, read_only}, Rule{Area::namespaces, read_only}, Rule{Area::users, read_only},
-    Rule{Area::service_accounts, read_only}, Rule{Area::role_bindings, read_only},
-    Rule{Area::nodes, edit}, Rule{Area::pools, edit}, Rule{Area::queues, edit}, Rule{Area::runtimes, edit},
+    Rule{Area::projects, read_only},
+    Rule{Area::namespaces, read_only},
+    Rule{Area::users, read_only},
+    Rule{Area::service_accounts, read_only},
+    Rule{Area::role_bindings, read_only},
+    Rule{Area::nodes, edit},
+    Rule{Area::pools, edit},
+    Rule{Area::queues, edit},
+    Rule{Area::runtimes, edit},
     Rule{Area::jobs, static_cast<Verbs>(read_only | bit(Verb::update) | steer)},
     Rule{Area::services, static_cast<Verbs>(read_only | bit(Verb::update))},
-    Rule{Area::replicas, read_only}, Rule{Area::models, read_only}, Rule{Area::model_versions, read_only},
-    Rule{Area::logs, read_only}, Rule{Area::events, read_only}, Rule{Area::usage, read_only},
+    Rule{Area::replicas, read_only},
+    Rule{Area::models, read_only},
+    Rule{Area::model_versions, read_only},
+    Rule{Area::logs, read_only},
+    Rule{Area::events, read_only},
+    Rule{Area::usage, read_only},
     Rule{Area::admin, read_only}};
 constexpr std::array algorithm_user_rules{
-    Rule{Area::projects, read_only}, Rule{Area::namespaces, edit}, Rule{Area::service_accounts, read_only},
-    Rule{Area::nodes, read_only, true}, Rule{Area::pools, read_only, true}, Rule{Area::queues, read_only, true},
-    Rule{Area::runtimes, read_only, true}, Rule{Area::jobs, static_cast<Verbs>(edit | steer)},
-    Rule{Area::services, static_cast<Verbs>(edit | bit(Verb::invoke))}, Rule{Area::replicas, read_only},
-    Rule{Area::models, edit}, Rule{Area::model_versions, edit}, Rule{Area::logs, read_only},
-    Rule{Area::events, read_only}, Rule{Area::usage, read_only}};
-constexpr std::array app_caller_rules{Rule{Area::services, bit(Verb::invoke)}, Rule{Area::models, read_only}};
-// Sees how everything stands and who did it; what tasks print and what keys open is not its business.
+    Rule{Area::projects, read_only},
+    Rule{Area::namespaces, edit},
+    Rule{Area::service_accounts, read_only},
+    Rule{Area::nodes, read_only, true},
+    Rule{Area::pools, read_only, true},
+    Rule{Area::queues, read_only, true},
+    Rule{Area::runtimes, read_only, true},
+    Rule{Area::jobs, static_cast<Verbs>(edit | steer)},
+    Rule{Area::services, static_cast<Verbs>(edit | bit(Verb::invoke))},
+    Rule{Area::replicas, read_only},
+    Rule{Area::models, edit},
+    Rule{Area::model_versions, edit},
+    Rule{Area::logs, read_only},
+    Rule{Area::events, read_only},
+    Rule{Area::usage, read_only}};
+constexpr std::array app_caller_rules{Rule{Area::services, bit(Verb::invoke)},
+                                      Rule{Area::models, read_only}};
+// Sees how everything stands and who did it; what tasks print and what keys open is not its
+// business.
 constexpr std::array auditor_rules{
-    Rule{Area::projects, read_only}, Rule{Area::namespaces, read_only}, Rule{Area::users, read_only},
-    Rule{Area::service_accounts, read_only}, Rule{Area::role_bindings, read_only}, Rule{Area::keys, read_only},
-    Rule{Area::nodes, read_only, true}, Rule{Area::pools, read_only, true}, Rule{Area::queues, read_only, true},
-    Rule{Area::runtimes, read_only, true}, Rule{Area::jobs, read_only}, Rule{Area::services, read_only},
-    Rule{Area::replicas, read_only}, Rule{Area::models, read_only}, Rule{Area::model_versions, read_only},
-    Rule{Area::events, read_only}, Rule{Area::usage, read_only}, Rule{Area::audit, read_only}};
+    Rule{Area::projects, read_only},       Rule{Area::namespaces, read_only},
+    Rule{Area::users, read_only},          Rule{Area::service_accounts, read_only},
+    Rule{Area::role_bindings, read_only},  Rule{Area::keys, read_only},
+    Rule{Area::nodes, read_only, true},    Rule{Area::pools, read_only, true},
+    Rule{Area::queues, read_only, true},   Rule{Area::runtimes, read_only, true},
+    Rule{Area::jobs, read_only},           Rule{Area::services, read_only},
+    Rule{Area::replicas, read_only},       Rule{Area::models, read_only},
+    Rule{Area::model_versions, read_only}, Rule{Area::events, read_only},
+    Rule{Area::usage, read_only},          Rule{Area::audit, read_only}};
 constexpr std::array finance_viewer_rules{Rule{Area::usage, read_only}};
 
 constexpr std::array<Rule, area_count> make_admin_rules() {
@@ -80,12 +113,18 @@ constexpr std::array<Rule, area_count> admin_rules = make_admin_rules();
 
 std::span<const Rule> rules_of(model::Role role) {
     switch (role) {
-        case model::Role::platform_admin: return admin_rules;
-        case model::Role::platform_operator: return operator_rules;
-        case model::Role::algorithm_user: return algorithm_user_rules;
-        case model::Role::app_caller: return app_caller_rules;
-        case model::Role::auditor: return auditor_rules;
-        case model::Role::finance_viewer: return finance_viewer_rules;
+        case model::Role::platform_admin:
+            return admin_rules;
+        case model::Role::platform_operator:
+            return operator_rules;
+        case model::Role::algorithm_user:
+            return algorithm_user_rules;
+        case model::Role::app_caller:
+            return app_caller_rules;
+        case model::Role::auditor:
+            return auditor_rules;
+        case model::Role::finance_viewer:
+            return finance_viewer_rules;
     }
     return {};
 }
@@ -103,9 +142,10 @@ std::string describe(const model::RoleBindingSpec& binding) {
     return text;
 }
 
-std::string describe_missing(const SubjectFacts& who, Permission permission, std::string_view project) {
-    std::string text = "no role of " + (who.subject.empty() ? std::string("nobody") : who.subject) + " holds " +
-                       permission.text();
+std::string describe_missing(const SubjectFacts& who, Permission permission,
+                             std::string_view project) {
+    std::string text = "no role of " + (who.subject.empty() ? std::string("nobody") : who.subject) +
+                       " holds " + permission.text();
     return project.empty() ? text + " for the installation" : text + " on " + std::string(project);
 }
 
@@ -161,7 +201,8 @@ std::optional<Permission> Permission::parse(std::string_view text) {
     const auto area = std::ranges::find(area_names, text.substr(0, dot));
     const auto verb = std::ranges::find(verb_names, text.substr(dot + 1));
     if (area == area_names.end() || verb == verb_names.end()) return std::nullopt;
-    const Permission found{static_cast<Area>(area - area_names.begin()), static_cast<Verb>(verb - verb_names.begin())};
+    const Permission found{static_cast<Area>(area - area_names.begin()),
+                           static_cast<Verb>(verb - verb_names.begin())};
     if ((verbs_that_exist(found.area) & bit(found.verb)) == 0) return std::nullopt;
     return found;
 }
@@ -170,21 +211,27 @@ Permission permission_of(const model::Action& action, bool exists) {
     if (const auto* apply = std::get_if<model::ApplyObject>(&action)) {
         return {area_of(model::kind_of(apply->object)), exists ? Verb::update : Verb::create};
     }
-    if (const auto* gone = std::get_if<model::DeleteObject>(&action)) return {area_of(gone->key.kind), Verb::remove};
+    if (const auto* gone = std::get_if<model::DeleteObject>(&action))
+        return {area_of(gone->key.kind), Verb::remove};
     if (std::holds_alternative<model::CancelJob>(action)) return {Area::jobs, Verb::cancel};
     return {Area::jobs, Verb::retry};
 }
 
 std::string project_of(const model::Object& object) {
     if (const auto* project = std::get_if<model::Project>(&object)) return project->meta.name;
-    if (const auto* binding = std::get_if<model::RoleBinding>(&object)) return binding->spec.project;
-    if (const auto* key = std::get_if<model::ApiKey>(&object)) return project_of_subject(key->spec.subject);
+    if (const auto* binding = std::get_if<model::RoleBinding>(&object))
+        return binding->spec.project;
+    if (const auto* key = std::get_if<model::ApiKey>(&object))
+        return project_of_subject(key->spec.subject);
     return model::meta_of(object).project;
 }
 
 KeyNarrowing narrowing_of(const model::ApiKeySpec& key) {
-    return {.project = key.project, .services = key.services, .inference_only = key.inference_only,
-            .requests_per_minute = key.requests_per_minute, .concurrency = key.concurrency,
+    return {.project = key.project,
+            .services = key.services,
+            .inference_only = key.inference_only,
+            .requests_per_minute = key.requests_per_minute,
+            .concurrency = key.concurrency,
             .expires = key.expires};
 }
 
@@ -195,7 +242,8 @@ bool is_usable(const model::ApiKeySpec& key, Instant now) {
 Decision decide(const SubjectFacts& who, Permission permission, std::string_view project) {
     if (who.disabled) return {false, who.subject + " is disabled"};
     if (who.key && !is_of_key(*who.key, permission)) {
-        return {false, "the key is for inference only; " + permission.text() + " needs a key that is not"};
+        return {false,
+                "the key is for inference only; " + permission.text() + " needs a key that is not"};
     }
     for (const model::RoleBindingSpec& binding : who.bindings) {
         if (binding.subject != who.subject) continue;
@@ -217,8 +265,12 @@ Reach reach_of(const SubjectFacts& who, Permission permission) {
     const std::string only = who.key ? who.key->project : std::string{};
     for (const model::RoleBindingSpec& binding : who.bindings) {
         if (binding.project.empty() && only.empty()) {
-            if (decide({.subject = who.subject, .disabled = who.disabled, .bindings = {binding}, .key = who.key},
-                       permission, {}).allowed) {
+            if (decide({.subject = who.subject,
+                        .disabled = who.disabled,
+                        .bindings = {binding},
+                        .key = who.key},
+                       permission, {})
+                    .allowed) {
                 return {.everywhere = true};
             }
         } else {
@@ -231,10 +283,12 @@ Reach reach_of(const SubjectFacts& who, Permission permission) {
     return reach;
 }
 
-Decision decide_invoke(const SubjectFacts& who, std::string_view project, std::string_view public_name) {
+Decision decide_invoke(const SubjectFacts& who, std::string_view project,
+                       std::string_view public_name) {
     Decision decision = decide(who, {Area::services, Verb::invoke}, project);
     if (!decision.allowed || !who.key || who.key->services.empty()) return decision;
-    if (std::ranges::find(who.key->services, public_name) != who.key->services.end()) return decision;
+    if (std::ranges::find(who.key->services, public_name) != who.key->services.end())
+        return decision;
     return {false, "the key is not for service " + std::string(public_name)};
 }
 
@@ -243,7 +297,8 @@ Decision decide_key(const SubjectFacts& who, Verb verb, const model::ApiKeySpec&
     if (who.disabled) return {false, who.subject + " is disabled"};
     if (who.key && who.key->inference_only) return decide(who, permission, {});
     const bool is_own = !who.subject.empty() && key.subject == who.subject;
-    Decision decision = is_own ? Decision{true, "own key"} : decide(who, permission, project_of_subject(key.subject));
+    Decision decision = is_own ? Decision{true, "own key"}
+                               : decide(who, permission, project_of_subject(key.subject));
     const bool widens = verb == Verb::create || verb == Verb::update;
     if (!decision.allowed || !widens || !who.key) return decision;
     if (std::string wider = widening_of(*who.key, key); !wider.empty()) return {false, wider};
@@ -255,8 +310,8 @@ Decision decide_binding(const SubjectFacts& who, Verb verb, const model::RoleBin
     if (!decision.allowed || verb == Verb::read) return decision;
     for (const Grant& grant : grants_of(binding.role)) {
         if (decide(who, grant.permission, binding.project).allowed) continue;
-        return {false, std::string(model::name_of(binding.role)) + " holds " + grant.permission.text() + ", which " +
-                           who.subject + " lacks there"};
+        return {false, std::string(model::name_of(binding.role)) + " holds " +
+                           grant.permission.text() + ", which " + who.subject + " lacks there"};
     }
     return decision;
 }

@@ -11,25 +11,29 @@ using model::Role;
 using model::RoleBindingSpec;
 
 SubjectFacts subject(Role role, std::string project = {}) {
-    return {.subject = "user:ann", .bindings = {{.subject = "user:ann", .role = role, .project = std::move(project)}}};
+    return {.subject = "user:ann",
+            .bindings = {{.subject = "user:ann", .role = role, .project = std::move(project)}}};
 }
 bool may(const SubjectFacts& who, std::string_view permission, std::string_view project = {}) {
     return decide(who, *Permission::parse(permission), project).allowed;
 }
 
 TEST(Policy, permission_text_goes_both_ways) {
-    for (std::string_view text : {"jobs.create", "logs.read", "services.invoke", "keys.delete", "admin.backup"}) {
+    for (std::string_view text :
+         {"jobs.create", "logs.read", "services.invoke", "keys.delete", "admin.backup"}) {
         ASSERT_TRUE(Permission::parse(text)) << text;
         EXPECT_EQ(Permission::parse(text)->text(), text);
     }
-    for (std::string_view text : {"", "jobs", "jobs.", ".read", "jobs.fly", "logs.create", "cars.read"}) {
+    for (std::string_view text :
+         {"", "jobs", "jobs.", ".read", "jobs.fly", "logs.create", "cars.read"}) {
         EXPECT_FALSE(Permission::parse(text)) << text;
     }
 }
 
 struct Row {
     std::string_view permission;
-    // admin, operator, algorithm user, app caller, auditor, finance viewer: bound to the installation
+    // admin, operator, algorithm user, app caller, auditor, finance viewer: bound to the
+    // installation
     std::string_view allowed;
 };
 
@@ -37,14 +41,18 @@ TEST(Policy, table_of_roles_holds) {
     constexpr Role roles[] = {Role::platform_admin, Role::platform_operator, Role::algorithm_user,
                               Role::app_caller,     Role::auditor,           Role::finance_viewer};
     const Row rows[] = {
-        {"jobs.create", "y-y---"},     {"jobs.read", "yyy-y-"},       {"jobs.cancel", "yyy---"},
-        {"logs.read", "yyy---"},       {"services.create", "y-y---"}, {"services.invoke", "y-yy--"},
-        {"models.read", "yyyyy-"},     {"models.create", "y-y---"},   {"usage.read", "yyy-yy"},
-        {"audit.read", "y---y-"},      {"keys.create", "y-----"},     {"keys.read", "y---y-"},
-        {"nodes.update", "yy----"},    {"nodes.read", "yyy-y-"},      {"pools.create", "yy----"},
-        {"queues.update", "yy----"},   {"users.create", "y-----"},    {"rolebindings.create", "y-----"},
-        {"admin.read", "yy----"},      {"admin.backup", "y-----"},    {"admin.restore", "y-----"},
-        {"projects.create", "y-----"}, {"replicas.read", "yyy-y-"},
+        {"jobs.create", "y-y---"},     {"jobs.read", "yyy-y-"},
+        {"jobs.cancel", "yyy---"},     {"logs.read", "yyy---"},
+        {"services.create", "y-y---"}, {"services.invoke", "y-yy--"},
+        {"models.read", "yyyyy-"},     {"models.create", "y-y---"},
+        {"usage.read", "yyy-yy"},      {"audit.read", "y---y-"},
+        {"keys.create", "y-----"},     {"keys.read", "y---y-"},
+        {"nodes.update", "yy----"},    {"nodes.read", "yyy-y-"},
+        {"pools.create", "yy----"},    {"queues.update", "yy----"},
+        {"users.create", "y-----"},    {"rolebindings.create", "y-----"},
+        {"admin.read", "yy----"},      {"admin.backup", "y-----"},
+        {"admin.restore", "y-----"},   {"projects.create", "y-----"},
+        {"replicas.read", "yyy-y-"},
     };
     for (const Row& row : rows) {
         for (std::size_t i = 0; i < std::size(roles); ++i) {
@@ -55,7 +63,8 @@ TEST(Policy, table_of_roles_holds) {
 }
 
 TEST(Policy, nobody_without_a_binding_may_anything) {
-    const SubjectFacts nobody{.subject = "user:ann", .bindings = {{.subject = "user:bob", .role = Role::platform_admin}}};
+    const SubjectFacts nobody{.subject = "user:ann",
+                              .bindings = {{.subject = "user:bob", .role = Role::platform_admin}}};
     for (const Grant& grant : grants_of(Role::platform_admin)) {
         const Decision decision = decide(nobody, grant.permission, "vision");
         EXPECT_FALSE(decision.allowed) << grant.permission.text();
@@ -70,7 +79,7 @@ TEST(Policy, project_binding_reaches_its_project_alone) {
     EXPECT_FALSE(may(ann, "jobs.create", "speech"));
     EXPECT_FALSE(may(ann, "jobs.read", "speech"));
     EXPECT_FALSE(may(ann, "jobs.create"));
-    EXPECT_TRUE(may(ann, "queues.read"));   // shared things are seen by everybody who works here
+    EXPECT_TRUE(may(ann, "queues.read"));  // shared things are seen by everybody who works here
     EXPECT_FALSE(may(ann, "queues.update"));
     EXPECT_FALSE(may(subject(Role::platform_admin, "vision"), "nodes.update"));
     EXPECT_FALSE(may(subject(Role::app_caller, "vision"), "services.invoke", "speech"));
@@ -103,9 +112,11 @@ TEST(Policy, disabled_subject_may_nothing) {
 TEST(Policy, reach_lists_where_a_permission_holds) {
     SubjectFacts ann = subject(Role::algorithm_user, "vision");
     ann.bindings.push_back({.subject = "user:ann", .role = Role::app_caller, .project = "speech"});
-    ann.bindings.push_back({.subject = "user:bob", .role = Role::algorithm_user, .project = "other"});
+    ann.bindings.push_back(
+        {.subject = "user:bob", .role = Role::algorithm_user, .project = "other"});
     EXPECT_THAT(reach_of(ann, {Area::jobs, Verb::read}).projects, testing::ElementsAre("vision"));
-    EXPECT_THAT(reach_of(ann, {Area::services, Verb::invoke}).projects, testing::ElementsAre("speech", "vision"));
+    EXPECT_THAT(reach_of(ann, {Area::services, Verb::invoke}).projects,
+                testing::ElementsAre("speech", "vision"));
     EXPECT_TRUE(reach_of(subject(Role::auditor), {Area::jobs, Verb::read}).everywhere);
     ann = subject(Role::auditor);
     ann.key = KeyNarrowing{.project = "vision"};
@@ -119,23 +130,38 @@ TEST(Policy, own_keys_are_own_business_others_are_not) {
     EXPECT_TRUE(decide_key(ann, Verb::remove, {.subject = "user:ann"}).allowed);
     EXPECT_FALSE(decide_key(ann, Verb::create, {.subject = "user:bob"}).allowed);
     EXPECT_FALSE(decide_key(ann, Verb::read, {.subject = "user:bob"}).allowed);
-    EXPECT_FALSE(decide_key(subject(Role::platform_operator), Verb::create, {.subject = "user:bob"}).allowed);
-    EXPECT_TRUE(decide_key(subject(Role::platform_admin), Verb::create, {.subject = "user:bob"}).allowed);
-    EXPECT_TRUE(decide_key(subject(Role::platform_admin, "vision"), Verb::create, {.subject = "serviceaccount:vision/bot"}).allowed);
-    EXPECT_FALSE(decide_key(subject(Role::platform_admin, "vision"), Verb::create, {.subject = "serviceaccount:speech/bot"}).allowed);
+    EXPECT_FALSE(decide_key(subject(Role::platform_operator), Verb::create, {.subject = "user:bob"})
+                     .allowed);
+    EXPECT_TRUE(
+        decide_key(subject(Role::platform_admin), Verb::create, {.subject = "user:bob"}).allowed);
+    EXPECT_TRUE(decide_key(subject(Role::platform_admin, "vision"), Verb::create,
+                           {.subject = "serviceaccount:vision/bot"})
+                    .allowed);
+    EXPECT_FALSE(decide_key(subject(Role::platform_admin, "vision"), Verb::create,
+                            {.subject = "serviceaccount:speech/bot"})
+                     .allowed);
     EXPECT_FALSE(decide_key({}, Verb::create, {}).allowed);
 }
 
 TEST(Policy, key_makes_no_wider_key) {
     SubjectFacts ann = subject(Role::algorithm_user);
-    ann.key = KeyNarrowing{.project = "vision", .services = {"chat"}, .requests_per_minute = 60, .concurrency = 4, .expires = Instant{1000}};
-    const model::ApiKeySpec same{.subject = "user:ann", .project = "vision", .services = {"chat"},
-                                 .requests_per_minute = 60, .concurrency = 4, .expires = Instant{1000}};
+    ann.key = KeyNarrowing{.project = "vision",
+                           .services = {"chat"},
+                           .requests_per_minute = 60,
+                           .concurrency = 4,
+                           .expires = Instant{1000}};
+    const model::ApiKeySpec same{.subject = "user:ann",
+                                 .project = "vision",
+                                 .services = {"chat"},
+                                 .requests_per_minute = 60,
+                                 .concurrency = 4,
+                                 .expires = Instant{1000}};
     EXPECT_TRUE(decide_key(ann, Verb::create, same).allowed);
     const auto refuses = [&](auto widen) {
         model::ApiKeySpec wish = same;
         widen(wish);
-        return !decide_key(ann, Verb::create, wish).allowed && !decide_key(ann, Verb::update, wish).allowed;
+        return !decide_key(ann, Verb::create, wish).allowed &&
+               !decide_key(ann, Verb::update, wish).allowed;
     };
     EXPECT_TRUE(refuses([](auto& key) { key.project = ""; }));
     EXPECT_TRUE(refuses([](auto& key) { key.project = "speech"; }));
@@ -152,16 +178,30 @@ TEST(Policy, key_makes_no_wider_key) {
 TEST(Policy, nobody_binds_a_role_above_the_own) {
     const SubjectFacts admin = subject(Role::platform_admin);
     const SubjectFacts project_admin = subject(Role::platform_admin, "vision");
-    EXPECT_TRUE(decide_binding(admin, Verb::create, {.subject = "user:bob", .role = Role::platform_admin}).allowed);
-    EXPECT_TRUE(decide_binding(project_admin, Verb::create, {.subject = "user:bob", .role = Role::algorithm_user, .project = "vision"}).allowed);
-    EXPECT_FALSE(decide_binding(project_admin, Verb::create, {.subject = "user:bob", .role = Role::platform_admin}).allowed);
-    EXPECT_FALSE(decide_binding(project_admin, Verb::create, {.subject = "user:bob", .role = Role::app_caller, .project = "speech"}).allowed);
+    EXPECT_TRUE(
+        decide_binding(admin, Verb::create, {.subject = "user:bob", .role = Role::platform_admin})
+            .allowed);
+    EXPECT_TRUE(
+        decide_binding(project_admin, Verb::create,
+                       {.subject = "user:bob", .role = Role::algorithm_user, .project = "vision"})
+            .allowed);
+    EXPECT_FALSE(decide_binding(project_admin, Verb::create,
+                                {.subject = "user:bob", .role = Role::platform_admin})
+                     .allowed);
+    EXPECT_FALSE(
+        decide_binding(project_admin, Verb::create,
+                       {.subject = "user:bob", .role = Role::app_caller, .project = "speech"})
+            .allowed);
     for (Role role : {Role::platform_operator, Role::algorithm_user, Role::auditor}) {
-        EXPECT_FALSE(decide_binding(subject(role), Verb::create, {.subject = "user:ann", .role = Role::platform_admin}).allowed);
+        EXPECT_FALSE(decide_binding(subject(role), Verb::create,
+                                    {.subject = "user:ann", .role = Role::platform_admin})
+                         .allowed);
     }
     SubjectFacts narrowed = admin;
     narrowed.key = KeyNarrowing{.project = "vision"};
-    EXPECT_FALSE(decide_binding(narrowed, Verb::create, {.subject = "user:ann", .role = Role::platform_admin}).allowed);
+    EXPECT_FALSE(decide_binding(narrowed, Verb::create,
+                                {.subject = "user:ann", .role = Role::platform_admin})
+                     .allowed);
 }
 
 TEST(Policy, invoking_needs_the_service_on_the_key) {

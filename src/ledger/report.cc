@@ -28,20 +28,24 @@ std::string describe(const Stay& stay) {
     return stay.replica + ", device " + std::to_string(stay.device) + " of " + stay.node;
 }
 
-// Rows of one stay in order of time: what lies between its beginning and its end, and what is missing or doubled.
-void measure_stay(const Stay& stay, const std::vector<UsageRecord>& rows, Explanation& explanation) {
+// Rows of one stay in order of time: what lies between its beginning and its end, and what is
+// missing or doubled.
+void measure_stay(const Stay& stay, const std::vector<UsageRecord>& rows,
+                  Explanation& explanation) {
     Instant reached = rows.front().from;
     for (const UsageRecord& row : rows) {
         if (row.from > reached) {
-            explanation.gaps.push_back(describe(stay) + ": nothing from " + render_instant(reached) + " to " +
-                                       render_instant(row.from));
+            explanation.gaps.push_back(describe(stay) + ": nothing from " +
+                                       render_instant(reached) + " to " + render_instant(row.from));
         } else if (row.from < reached) {
-            explanation.gaps.push_back(describe(stay) + ": counted twice from " + render_instant(row.from) + " to " +
+            explanation.gaps.push_back(describe(stay) + ": counted twice from " +
+                                       render_instant(row.from) + " to " +
                                        render_instant(std::min(reached, row.to)));
         }
         reached = std::max(reached, row.to);
     }
-    explanation.span = explanation.span + from_product(rows.front().milli, (reached - rows.front().from).ms);
+    explanation.span =
+        explanation.span + from_product(rows.front().milli, (reached - rows.front().from).ms);
 }
 
 }  // namespace
@@ -51,7 +55,9 @@ DeviceTime operator+(DeviceTime a, DeviceTime b) {
     return {a.device_ms + b.device_ms + rest / 1000, rest % 1000};
 }
 
-DeviceTime time_of(const UsageRecord& row) { return from_product(row.milli, (row.to - row.from).ms); }
+DeviceTime time_of(const UsageRecord& row) {
+    return from_product(row.milli, (row.to - row.from).ms);
+}
 
 void UsageSums::add(const UsageRecord& row) {
     UsageRecord inside = row;
@@ -86,7 +92,8 @@ std::vector<UsageLine> UsageSums::lines() const {
 
 void TokenSums::add(const model::RequestUsage& row) {
     if (row.at < window_.from || row.at >= window_.to) return;
-    const TokenKey key{row.project, row.name_space, row.service, row.model_version, row.key_id, row.subject};
+    const TokenKey key{row.project,       row.name_space, row.service,
+                       row.model_version, row.key_id,     row.subject};
     TokenLine& line = sums_[key];
     line.key = key;
     line.requests += 1;
@@ -113,20 +120,28 @@ std::string_view name_of(Cause cause) {
 
 Cause cause_of(const UsageRecord& row) {
     switch (row.state) {
-        case LedgerState::queued: return Cause::waiting;
-        case LedgerState::held: return row.owner_kind.empty() ? Cause::kept_idle : Cause::starting;
-        case LedgerState::running: return Cause::working;
-        case LedgerState::idle_allocated: return row.server_absent ? Cause::server_absent : Cause::ended_not_released;
-        case LedgerState::failed_rerun: return Cause::lost_by_failure;
-        case LedgerState::lost_to_preemption: return Cause::lost_by_preemption;
-        case LedgerState::idle: return Cause::idle;
+        case LedgerState::queued:
+            return Cause::waiting;
+        case LedgerState::held:
+            return row.owner_kind.empty() ? Cause::kept_idle : Cause::starting;
+        case LedgerState::running:
+            return Cause::working;
+        case LedgerState::idle_allocated:
+            return row.server_absent ? Cause::server_absent : Cause::ended_not_released;
+        case LedgerState::failed_rerun:
+            return Cause::lost_by_failure;
+        case LedgerState::lost_to_preemption:
+            return Cause::lost_by_preemption;
+        case LedgerState::idle:
+            return Cause::idle;
     }
     return Cause::idle;
 }
 
 Explanation explain(std::vector<UsageRecord> rows) {
     std::ranges::sort(rows, [](const UsageRecord& a, const UsageRecord& b) {
-        return std::tie(a.from, a.replica, a.node, a.device, a.to, a.id) < std::tie(b.from, b.replica, b.node, b.device, b.to, b.id);
+        return std::tie(a.from, a.replica, a.node, a.device, a.to, a.id) <
+               std::tie(b.from, b.replica, b.node, b.device, b.to, b.id);
     });
     Explanation explanation;
     std::map<Stay, std::vector<UsageRecord>> stays;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports over usage rows: sums by group within a window of time, and the explanation of one object, interval by
-// interval. PURE; called by api with rows it has read (closed ones, and open ones with `to` set to now).
-// Units: device-milliseconds with their thousandths, so that shares of devices add up exactly.
+// Reports over usage rows: sums by group within a window of time, and the explanation of one
+// object, interval by interval. PURE; called by api with rows it has read (closed ones, and open
+// ones with `to` set to now). Units: device-milliseconds with their thousandths, so that shares of
+// devices add up exactly.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,8 @@ struct UsageLine {
 
 class UsageSums {
   public:
-    UsageSums(const Grouping& grouping, const Window& window) : grouping_(grouping), window_(window) {}
+    UsageSums(const Grouping& grouping, const Window& window)
+        : grouping_(grouping), window_(window) {}
     void add(const model::UsageRecord& row);
     std::vector<UsageLine> lines() const;  // in order of their keys
 
@@ -85,9 +87,9 @@ struct TokenKey {
 struct TokenLine {
     TokenKey key{};
     std::int64_t requests = 0;
-    std::int64_t failed = 0;      // status 400 and above
-    std::int64_t aborted = 0;     // the caller went away
-    std::int64_t estimated = 0;   // requests whose tokens the gateway counted itself
+    std::int64_t failed = 0;     // status 400 and above
+    std::int64_t aborted = 0;    // the caller went away
+    std::int64_t estimated = 0;  // requests whose tokens the gateway counted itself
     std::int64_t prompt_tokens = 0;
     std::int64_t cached_tokens = 0;
     std::int64_t completion_tokens = 0;
@@ -106,14 +108,14 @@ class TokenSums {
 
 // Why an interval was what it was.
 enum class Cause : std::uint8_t {
-    waiting,            // asked for devices, had none
-    starting,           // had them, did not work yet (claimed, starting, in doubt)
+    waiting,   // asked for devices, had none
+    starting,  // had them, did not work yet (claimed, starting, in doubt)
     working,
-    ended_not_released, // its process had ended; its devices were not yet proved free
-    server_absent,      // the same while no server lived to see it
-    lost_by_failure,    // work after the last checkpoint of a failed attempt
+    ended_not_released,  // its process had ended; its devices were not yet proved free
+    server_absent,       // the same while no server lived to see it
+    lost_by_failure,     // work after the last checkpoint of a failed attempt
     lost_by_preemption,
-    kept_idle,          // of a pool that keeps its devices
+    kept_idle,  // of a pool that keeps its devices
     idle,
 };
 std::string_view name_of(Cause cause);  // "endedNotReleased"
@@ -124,14 +126,15 @@ struct ExplainedLine {
     Cause cause = Cause::idle;
     DeviceTime time{};
 };
-// One object's intervals in order of time, replica, device. It adds up when the intervals of each stay (of a replica's
-// epoch on a device) touch each other from its beginning to its end: accounted equals span.
+// One object's intervals in order of time, replica, device. It adds up when the intervals of each
+// stay (of a replica's epoch on a device) touch each other from its beginning to its end: accounted
+// equals span.
 struct Explanation {
     std::vector<ExplainedLine> lines{};
     std::map<model::LedgerState, DeviceTime> by_state{};
-    DeviceTime accounted{};              // sum over lines, waiting left out
-    DeviceTime span{};                   // sum over stays of (end - begin) x share
-    std::vector<std::string> gaps{};     // "train-worker-0, device 1 of n1: nothing from ... to ..."
+    DeviceTime accounted{};           // sum over lines, waiting left out
+    DeviceTime span{};                // sum over stays of (end - begin) x share
+    std::vector<std::string> gaps{};  // "train-worker-0, device 1 of n1: nothing from ... to ..."
     bool adds_up() const { return gaps.empty() && accounted == span; }
 };
 Explanation explain(std::vector<model::UsageRecord> rows);

@@ -12,7 +12,8 @@ namespace {
 using codec::Value;
 
 void add_number(Value& object, std::string name, std::int64_t number) {
-    object.add(std::move(name), Value{.type = codec::ValueType::number, .text = std::to_string(number)});
+    object.add(std::move(name),
+               Value{.type = codec::ValueType::number, .text = std::to_string(number)});
 }
 
 std::map<std::string, std::int64_t> by_state(const Count& count) {
@@ -45,7 +46,8 @@ std::string render_count(const Count& count) {
     }
     document.add("devices", std::move(rows));
     Value totals = codec::make_object();
-    for (const auto& [state, milli_ms] : by_state(count)) add_number(totals, state, milli_ms / 1000);
+    for (const auto& [state, milli_ms] : by_state(count))
+        add_number(totals, state, milli_ms / 1000);
     document.add("totals", std::move(totals));
     return codec::render_json_pretty(document);
 }
@@ -60,17 +62,20 @@ Result<std::string> find_difference(const Count& count, std::string_view report)
     for (const Value& row : rows->items) {
         const Value* state = row.find("state");
         const Value* device_ms = row.find("deviceMs");
-        if (state == nullptr || device_ms == nullptr) return invalid_field("devices", "each row must have state and deviceMs");
+        if (state == nullptr || device_ms == nullptr)
+            return invalid_field("devices", "each row must have state and deviceMs");
         TANDEM_LET(ms, parse_integer(device_ms->text_or_empty()));
         const Value* rest = row.find("restMilli");
-        const std::int64_t milli = rest == nullptr ? 0 : parse_integer(rest->text_or_empty()).value_or(0);
+        const std::int64_t milli =
+            rest == nullptr ? 0 : parse_integer(rest->text_or_empty()).value_or(0);
         if (state->text != "queued") told[state_here(state->text)] += ms * 1000 + milli;
     }
     std::map<std::string, std::int64_t> counted = by_state(count);
     for (const auto& [state, milli_ms] : told) counted.try_emplace(state, 0);
     for (const auto& [state, milli_ms] : counted) {
         if (told[state] / 1000 == milli_ms / 1000) continue;
-        return state + ": " + std::to_string(milli_ms / 1000) + " device-ms counted, " + std::to_string(told[state] / 1000) + " reported";
+        return state + ": " + std::to_string(milli_ms / 1000) + " device-ms counted, " +
+               std::to_string(told[state] / 1000) + " reported";
     }
     return std::string{};
 }

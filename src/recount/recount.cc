@@ -46,7 +46,9 @@ struct Idle {
     std::string state{};
     std::string pool{};
     Instant since{};
-    bool same_as(const Idle& other) const { return milli == other.milli && state == other.state && pool == other.pool; }
+    bool same_as(const Idle& other) const {
+        return milli == other.milli && state == other.state && pool == other.pool;
+    }
 };
 
 const Value* find_path(const Value& value, std::string_view path) {
@@ -78,7 +80,8 @@ const std::vector<Value>& items_at(const Value& value, std::string_view path) {
 }
 
 Result<ReplicaBody> read_replica(const Value& object) {
-    ReplicaBody body{.project = text_at(object, "metadata.project"), .phase = text_at(object, "status.phase", "pending"),
+    ReplicaBody body{.project = text_at(object, "metadata.project"),
+                     .phase = text_at(object, "status.phase", "pending"),
                      .epoch = number_at(object, "status.epoch")};
     const std::string node = text_at(object, "status.node");
     for (const Value& device : items_at(object, "status.devices")) {
@@ -93,22 +96,23 @@ Result<ReplicaBody> read_replica(const Value& object) {
 }
 
 bool may_hold(const std::string& phase) {
-    return phase == "claimed" || phase == "starting" || phase == "running" || phase == "stopping" || phase == "unknown";
+    return phase == "claimed" || phase == "starting" || phase == "running" || phase == "stopping" ||
+           phase == "unknown";
 }
 
 }  // namespace
 
 struct Recounter::Inside {
-    std::map<std::string, std::set<DeviceId>> nodes{};      // by uid
+    std::map<std::string, std::set<DeviceId>> nodes{};  // by uid
     std::map<std::string, PoolBody> pools{};
     std::map<std::string, ReplicaBody> replicas{};
-    std::map<std::string, Stay> stays{};                    // by replica
+    std::map<std::string, Stay> stays{};  // by replica
     std::map<DeviceId, Idle> idle{};
     Instant now{};
     Count count{};
-    bool begun = false;      // a segment was seen
-    bool pending = false;    // changes at `now` that are not counted yet
-    bool opening = false;    // rows of a segment are being read
+    bool begun = false;    // a segment was seen
+    bool pending = false;  // changes at `now` that are not counted yet
+    bool opening = false;  // rows of a segment are being read
     std::set<std::string> listed{};
     std::int64_t version = 0;
 
@@ -123,18 +127,21 @@ struct Recounter::Inside {
     void settle_idle();
     void close_stay(const Stay& stay, Instant to, const std::optional<Instant>& exit);
     void close_idle(const DeviceId& device, const Idle& idle, Instant to);
-    void add(const DeviceId& device, std::string state, std::string pool, std::string project, std::int64_t milli, Instant from, Instant to);
+    void add(const DeviceId& device, std::string state, std::string pool, std::string project,
+             std::int64_t milli, Instant from, Instant to);
     std::map<DeviceId, std::int64_t> used() const;
     std::pair<std::string, std::string> owner_of(const DeviceId& device) const;  // pool, state
 };
 
-void Recounter::Inside::add(const DeviceId& device, std::string state, std::string pool, std::string project,
-                            std::int64_t milli, Instant from, Instant to) {
+void Recounter::Inside::add(const DeviceId& device, std::string state, std::string pool,
+                            std::string project, std::int64_t milli, Instant from, Instant to) {
     if (to <= from || milli == 0) return;
-    count.milli_ms[{device.first, device.second, std::move(state), std::move(pool), std::move(project)}] += milli * (to - from).ms;
+    count.milli_ms[{device.first, device.second, std::move(state), std::move(pool),
+                    std::move(project)}] += milli * (to - from).ms;
 }
 
-void Recounter::Inside::close_stay(const Stay& stay, Instant to, const std::optional<Instant>& exit) {
+void Recounter::Inside::close_stay(const Stay& stay, Instant to,
+                                   const std::optional<Instant>& exit) {
     const Instant ended = std::clamp(exit.value_or(to), stay.since, to);
     for (const Share& share : stay.body.shares) {
         add(share.device, stay.state, {}, stay.body.project, share.milli, stay.since, ended);
@@ -159,7 +166,9 @@ std::pair<std::string, std::string> Recounter::Inside::owner_of(const DeviceId& 
     for (const auto& [uid, pool] : pools) {
         if (std::ranges::find(pool.held, device) != pool.held.end()) return {pool.name, "held"};
         if (!pool.shared) continue;
-        if (oldest == nullptr || std::tie(pool.created, pool.name) < std::tie(oldest->created, oldest->name)) oldest = &pool;
+        if (oldest == nullptr ||
+            std::tie(pool.created, pool.name) < std::tie(oldest->created, oldest->name))
+            oldest = &pool;
     }
     return {oldest == nullptr ? std::string{} : oldest->name, "idle"};
 }
@@ -168,17 +177,22 @@ std::pair<std::string, std::string> Recounter::Inside::owner_of(const DeviceId& 
 void Recounter::Inside::settle_stay(const std::string& uid) {
     const auto known = replicas.find(uid);
     const auto held = stays.find(uid);
-    const bool holds = known != replicas.end() && may_hold(known->second.phase) && !known->second.shares.empty();
+    const bool holds =
+        known != replicas.end() && may_hold(known->second.phase) && !known->second.shares.empty();
     if (held != stays.end()) {
         Stay& stay = held->second;
-        const bool same_stay = holds && known->second.epoch == stay.body.epoch && known->second.shares == stay.body.shares;
+        const bool same_stay = holds && known->second.epoch == stay.body.epoch &&
+                               known->second.shares == stay.body.shares;
         if (!same_stay) {
-            const std::optional<Instant> exit = known != replicas.end() && known->second.exit ? known->second.exit : stay.body.exit;
+            const std::optional<Instant> exit =
+                known != replicas.end() && known->second.exit ? known->second.exit : stay.body.exit;
             close_stay(stay, now, exit);
             stays.erase(held);
         } else {
             const std::string& phase = known->second.phase;
-            const std::string state = phase == "running" ? "running" : phase == "stopping" ? stay.state : "held";
+            const std::string state = phase == "running"    ? "running"
+                                      : phase == "stopping" ? stay.state
+                                                            : "held";
             if (state != stay.state) {
                 close_stay(stay, now, std::nullopt);
                 stay.state = state;
@@ -189,7 +203,9 @@ void Recounter::Inside::settle_stay(const std::string& uid) {
         }
     }
     if (!holds || known->second.phase == "claimed") return;  // claims: once their devices are free
-    stays[uid] = {.body = known->second, .state = known->second.phase == "running" ? "running" : "held", .since = now};
+    stays[uid] = {.body = known->second,
+                  .state = known->second.phase == "running" ? "running" : "held",
+                  .since = now};
 }
 
 void Recounter::Inside::settle_claims() {
@@ -219,7 +235,10 @@ void Recounter::Inside::settle_idle() {
     }
     for (const DeviceId& device : present) {
         const auto [pool, state] = owner_of(device);
-        const Idle wanted{.milli = std::max<std::int64_t>(0, whole - amounts[device]), .state = state, .pool = pool, .since = now};
+        const Idle wanted{.milli = std::max<std::int64_t>(0, whole - amounts[device]),
+                          .state = state,
+                          .pool = pool,
+                          .since = now};
         const auto [at, added] = idle.try_emplace(device, wanted);
         if (added || at->second.same_as(wanted)) continue;
         close_idle(device, at->second, now);
@@ -240,7 +259,8 @@ void Recounter::Inside::settle() {
 
 // The changes before this moment are complete: count them, then go on.
 Status Recounter::Inside::move_to(Instant at) {
-    if (begun && at < now) return fail(ErrorCode::invalid, "time goes back to " + render_instant(at));
+    if (begun && at < now)
+        return fail(ErrorCode::invalid, "time goes back to " + render_instant(at));
     if (at == now) return {};
     settle();
     now = at;
@@ -250,14 +270,17 @@ Status Recounter::Inside::move_to(Instant at) {
 Status Recounter::Inside::on_segment(const Value& segment) {
     const std::int64_t kept_after = number_at(segment, "changesKeptAfter");
     if (begun && kept_after > version) {
-        return fail(ErrorCode::gone, "changes " + std::to_string(version + 1) + " to " + std::to_string(kept_after) +
+        return fail(ErrorCode::gone, "changes " + std::to_string(version + 1) + " to " +
+                                         std::to_string(kept_after) +
                                          " are not in this history; a recount needs all of them");
     }
     settle();
     if (const Value* time = find_path(segment, "meta.time"); time != nullptr) {
         TANDEM_LET(at, parse_instant(time->text_or_empty()));
-        if (!begun) now = at;
-        else TANDEM_TRY(move_to(std::max(at, now)));
+        if (!begun)
+            now = at;
+        else
+            TANDEM_TRY(move_to(std::max(at, now)));
         if (!begun) count.from = at;
     }
     version = std::max(version, kept_after);
@@ -273,19 +296,22 @@ Status Recounter::Inside::on_batch(const Value& batch) {
         // What a segment does not list is no longer there (it was restored to an earlier state).
         std::erase_if(nodes, [this](const auto& entry) { return !listed.contains(entry.first); });
         std::erase_if(pools, [this](const auto& entry) { return !listed.contains(entry.first); });
-        std::erase_if(replicas, [this](const auto& entry) { return !listed.contains(entry.first); });
+        std::erase_if(replicas,
+                      [this](const auto& entry) { return !listed.contains(entry.first); });
         pending = true;
     }
     TANDEM_LET(at, instant_at(batch, "now"));
     TANDEM_TRY(move_to(at));
-    if (nodes.empty() && count.milli_ms.empty()) count.from = at;  // there was nothing to count before
+    if (nodes.empty() && count.milli_ms.empty())
+        count.from = at;  // there was nothing to count before
     return {};
 }
 
 Status Recounter::Inside::on_change(const Value& change) {
     version = std::max(version, number_at(change, "version"));
     const Value* object = change.find("object");
-    if (object == nullptr) return fail(ErrorCode::invalid, "a change without an object", "change.object");
+    if (object == nullptr)
+        return fail(ErrorCode::invalid, "a change without an object", "change.object");
     return on_object(*object, text_at(change, "type") == "deleted");
 }
 
@@ -298,22 +324,30 @@ Status Recounter::Inside::on_object(const Value& object, bool gone) {
     pending = true;
     if (kind == "Replica") {
         TANDEM_LET(body, read_replica(object));
-        if (gone) replicas.erase(uid);
-        else replicas[uid] = std::move(body);
+        if (gone)
+            replicas.erase(uid);
+        else
+            replicas[uid] = std::move(body);
     } else if (kind == "Node") {
         std::set<DeviceId> devices;
-        for (const Value& device : items_at(object, "status.devices")) devices.emplace(name, number_at(device, "index"));
-        if (gone) nodes.erase(uid);
-        else nodes[uid] = std::move(devices);
+        for (const Value& device : items_at(object, "status.devices"))
+            devices.emplace(name, number_at(device, "index"));
+        if (gone)
+            nodes.erase(uid);
+        else
+            nodes[uid] = std::move(devices);
     } else {
         PoolBody body{.name = name, .shared = text_at(object, "spec.form", "shared") == "shared"};
         if (find_path(object, "metadata.created") != nullptr) {
             TANDEM_LET(created, instant_at(object, "metadata.created"));
             body.created = created;
         }
-        for (const Value& held : items_at(object, "status.held")) body.held.emplace_back(text_at(held, "node"), number_at(held, "index"));
-        if (gone) pools.erase(uid);
-        else pools[uid] = std::move(body);
+        for (const Value& held : items_at(object, "status.held"))
+            body.held.emplace_back(text_at(held, "node"), number_at(held, "index"));
+        if (gone)
+            pools.erase(uid);
+        else
+            pools[uid] = std::move(body);
     }
     return {};
 }
@@ -326,7 +360,8 @@ Status Recounter::read(std::string_view line) {
     if (line.starts_with("{\"batch\":")) {
         const std::size_t now = line.find("\"now\":\"");
         const std::size_t end = now == std::string_view::npos ? now : line.find('"', now + 7);
-        if (end == std::string_view::npos) return fail(ErrorCode::invalid, "a batch without its time", "batch.now");
+        if (end == std::string_view::npos)
+            return fail(ErrorCode::invalid, "a batch without its time", "batch.now");
         Value batch = codec::make_object();
         batch.add("now", codec::make_text(std::string(line.substr(now + 7, end - now - 7))));
         return inside_->on_batch(batch);
@@ -343,7 +378,9 @@ Result<Count> Recounter::finish(std::optional<Instant> until) {
     if (!inside.begun) return fail(ErrorCode::invalid, "there is no segment in this history");
     inside.settle();
     const Instant end = until.value_or(inside.now);
-    if (end < inside.now) return fail(ErrorCode::invalid, "the history goes on to " + render_instant(inside.now), "until");
+    if (end < inside.now)
+        return fail(ErrorCode::invalid, "the history goes on to " + render_instant(inside.now),
+                    "until");
     for (const auto& [uid, stay] : inside.stays) inside.close_stay(stay, end, std::nullopt);
     for (const auto& [device, idle] : inside.idle) inside.close_idle(device, idle, end);
     inside.count.to = end;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recount: device-milliseconds from an exported history, by a way of its own. It reads the changes of nodes, pools and
-// replicas (the lines that store/query/history_lines.h describes), keeps who was on which device, and knows nothing
-// of the ledger: no header, no row. Used by the program tandem-recount. Thread rule: one owner.
+// Recount: device-milliseconds from an exported history, by a way of its own. It reads the changes
+// of nodes, pools and replicas (the lines that store/query/history_lines.h describes), keeps who
+// was on which device, and knows nothing of the ledger: no header, no row. Used by the program
+// tandem-recount. Thread rule: one owner.
 //
-// Rules it counts by: a replica has its devices from starting (claimed: from when they are free of others) until
-// its phase is pending or terminal; it is `running` from running on (stopping keeps what it was), else `held`; from the
-// recorded exit of its process to the release it is `idleAllocated`. What nobody has is `idle` of the oldest shared
-// pool, or `held` by the pool that keeps the device. Work that was lost counts as running here: whether it was is
-// not in these objects.
+// Rules it counts by: a replica has its devices from starting (claimed: from when they are free of
+// others) until its phase is pending or terminal; it is `running` from running on (stopping keeps
+// what it was), else `held`; from the recorded exit of its process to the release it is
+// `idleAllocated`. What nobody has is `idle` of the oldest shared pool, or `held` by the pool that
+// keeps the device. Work that was lost counts as running here: whether it was is not in these
+// objects.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +45,8 @@ class Recounter {
     Recounter();
     ~Recounter();
 
-    // One line; errors name what is wrong with it. Lines of kinds that do not matter are passed over.
+    // One line; errors name what is wrong with it. Lines of kinds that do not matter are passed
+    // over.
     Status read(std::string_view line);
     // Counts everything that is still open up to `until`; nothing may be read afterwards.
     Result<Count> finish(std::optional<Instant> until);
@@ -53,11 +56,13 @@ class Recounter {
     std::unique_ptr<Inside> inside_;
 };
 
-// {"from":..., "to":..., "devices":[{node, device, state, pool, project, deviceMs, restMilli}], "totals":{state: ms}}
+// {"from":..., "to":..., "devices":[{node, device, state, pool, project, deviceMs, restMilli}],
+// "totals":{state: ms}}
 std::string render_count(const Count& count);
 
-// Against the answer of `usage report` (JSON, "devices": rows with "state" and "deviceMs"): the first difference as
-// text, empty when every state agrees to the millisecond. Queued time is left out; lost work counts as running.
+// Against the answer of `usage report` (JSON, "devices": rows with "state" and "deviceMs"): the
+// first difference as text, empty when every state agrees to the millisecond. Queued time is left
+// out; lost work counts as running.
 Result<std::string> find_difference(const Count& count, std::string_view report);
 
 }  // namespace tandem::recount

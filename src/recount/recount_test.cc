@@ -6,33 +6,49 @@
 namespace tandem::recount {
 namespace {
 
-std::string time(std::int64_t ms) { return render_instant(Instant{ms}); }
+std::string time(std::int64_t ms) {
+    return render_instant(Instant{ms});
+}
 
 // Histories by hand: a segment at 0, then batches.
 class History {
   public:
-    History() { line(R"({"segment":{"number":1,"coreVersion":"0.1.0","changesKeptAfter":0,"meta":{"time":")" + time(0) + "\"}}}"); }
+    History() {
+        line(
+            R"({"segment":{"number":1,"coreVersion":"0.1.0","changesKeptAfter":0,"meta":{"time":")" +
+            time(0) + "\"}}}");
+    }
     void line(const std::string& text) {
         const Status status = recounter_.read(text);
         ASSERT_TRUE(status) << status.error().message << " in " << text;
     }
-    void at(std::int64_t ms) { line(R"({"batch":{"sequence":1,"now":")" + time(ms) + R"(","seed":"","digest":"","inputs":[]}})"); }
+    void at(std::int64_t ms) {
+        line(R"({"batch":{"sequence":1,"now":")" + time(ms) +
+             R"(","seed":"","digest":"","inputs":[]}})");
+    }
     void change(const std::string& type, const std::string& object) {
-        line(R"({"change":{"version":)" + std::to_string(++version_) + R"(,"type":")" + type + R"(","now":"","object":)" + object + "}}");
+        line(R"({"change":{"version":)" + std::to_string(++version_) + R"(,"type":")" + type +
+             R"(","now":"","object":)" + object + "}}");
     }
     void node(int devices) {
         std::string list;
-        for (int i = 0; i < devices; ++i) list += (i ? "," : "") + (R"({"index":)" + std::to_string(i) + "}");
-        change("added", R"({"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[)" + list + "]}}");
+        for (int i = 0; i < devices; ++i)
+            list += (i ? "," : "") + (R"({"index":)" + std::to_string(i) + "}");
+        change("added",
+               R"({"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[)" + list +
+                   "]}}");
     }
     void pool(const std::string& name, const std::string& form, const std::string& held = {}) {
-        change("added", R"({"kind":"Pool","metadata":{"uid":")" + name + R"(","name":")" + name + R"("},"spec":{"form":")" + form +
-                            R"("},"status":{"held":[)" + held + "]}}");
+        change("added", R"({"kind":"Pool","metadata":{"uid":")" + name + R"(","name":")" + name +
+                            R"("},"spec":{"form":")" + form + R"("},"status":{"held":[)" + held +
+                            "]}}");
     }
-    void replica(const std::string& name, const std::string& phase, const std::string& devices, const std::string& more = {}) {
-        change("modified", R"({"kind":"Replica","metadata":{"uid":")" + name + R"(","name":")" + name +
-                               R"(","project":"vision"},"status":{"phase":")" + phase + R"(","epoch":1,"node":"n1","devices":[)" +
-                               devices + "]" + more + "}}");
+    void replica(const std::string& name, const std::string& phase, const std::string& devices,
+                 const std::string& more = {}) {
+        change("modified", R"({"kind":"Replica","metadata":{"uid":")" + name + R"(","name":")" +
+                               name + R"(","project":"vision"},"status":{"phase":")" + phase +
+                               R"(","epoch":1,"node":"n1","devices":[)" + devices + "]" + more +
+                               "}}");
     }
     std::map<std::string, std::int64_t> totals(std::int64_t until) {
         count_ = *recounter_.finish(Instant{until});
@@ -64,7 +80,9 @@ TEST(Recount, phases_of_a_replica_become_held_running_and_idle_allocated) {
     history.replica("a", "stopping", R"({"index":0})", R"(,"exit":{"at":")" + time(75) + "\"}");
     history.at(90);
     history.replica("a", "succeeded", R"({"index":0})", R"(,"exit":{"at":")" + time(75) + "\"}");
-    EXPECT_EQ(history.totals(100), (Sums{{"held", 10'000}, {"running", 45'000}, {"idleAllocated", 15'000}, {"idle", 20'000}}));
+    EXPECT_EQ(
+        history.totals(100),
+        (Sums{{"held", 10'000}, {"running", 45'000}, {"idleAllocated", 15'000}, {"idle", 20'000}}));
     EXPECT_EQ(history.count().milli_ms.at({"n1", 0, "running", "", "vision"}), 45'000);
     EXPECT_EQ(history.count().milli_ms.at({"n1", 0, "idle", "default", ""}), 20'000);
 }
@@ -77,7 +95,8 @@ TEST(Recount, shares_leave_the_rest_idle) {
     history.replica("a", "running", R"({"index":0,"amount":"0.25"})");
     history.at(10);
     history.replica("b", "running", R"({"index":0,"amount":"0.5"})");
-    EXPECT_EQ(history.totals(20), (Sums{{"running", 250 * 20 + 500 * 10}, {"idle", 750 * 10 + 250 * 10}}));
+    EXPECT_EQ(history.totals(20),
+              (Sums{{"running", 250 * 20 + 500 * 10}, {"idle", 750 * 10 + 250 * 10}}));
 }
 
 TEST(Recount, claim_counts_from_when_its_victim_is_gone) {
@@ -113,9 +132,12 @@ TEST(Recount, second_segment_goes_on_and_a_gap_is_refused) {
     history.pool("default", "shared");
     history.node(1);
     history.at(10);
-    history.line(R"({"segment":{"number":2,"changesKeptAfter":2,"meta":{"time":")" + time(10) + "\"}}}");
-    history.line(R"({"object":{"kind":"Pool","metadata":{"uid":"default","name":"default"},"spec":{"form":"shared"}},"id":1})");
-    history.line(R"({"object":{"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[{}]}},"id":2})");
+    history.line(R"({"segment":{"number":2,"changesKeptAfter":2,"meta":{"time":")" + time(10) +
+                 "\"}}}");
+    history.line(
+        R"({"object":{"kind":"Pool","metadata":{"uid":"default","name":"default"},"spec":{"form":"shared"}},"id":1})");
+    history.line(
+        R"({"object":{"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[{}]}},"id":2})");
     history.at(15);
     EXPECT_FALSE(history.recounter().read(R"({"segment":{"number":3,"changesKeptAfter":9}})"));
     EXPECT_EQ(history.totals(20), (Sums{{"idle", 20'000}}));
@@ -125,11 +147,19 @@ TEST(Recount, report_is_compared_by_state_to_the_millisecond) {
     Count count;
     count.milli_ms[{"n1", 0, "running", "", "vision"}] = 45'000;
     count.milli_ms[{"n1", 0, "idle", "default", ""}] = 20'500;
-    EXPECT_EQ(*find_difference(count, R"({"devices":[{"state":"running","deviceMs":40},{"state":"failedRerun","deviceMs":5},
-        {"state":"queued","deviceMs":99},{"state":"idle","deviceMs":20}]})"), "");
-    EXPECT_EQ(*find_difference(count, R"({"devices":[{"state":"running","deviceMs":44},{"state":"idle","deviceMs":20}]})"),
-              "running: 45 device-ms counted, 44 reported");
-    EXPECT_EQ(*find_difference(count, R"({"devices":[{"state":"running","deviceMs":45}]})"), "idle: 20 device-ms counted, 0 reported");
+    EXPECT_EQ(
+        *find_difference(
+            count,
+            R"({"devices":[{"state":"running","deviceMs":40},{"state":"failedRerun","deviceMs":5},
+        {"state":"queued","deviceMs":99},{"state":"idle","deviceMs":20}]})"),
+        "");
+    EXPECT_EQ(
+        *find_difference(
+            count,
+            R"({"devices":[{"state":"running","deviceMs":44},{"state":"idle","deviceMs":20}]})"),
+        "running: 45 device-ms counted, 44 reported");
+    EXPECT_EQ(*find_difference(count, R"({"devices":[{"state":"running","deviceMs":45}]})"),
+              "idle: 20 device-ms counted, 0 reported");
     EXPECT_FALSE(find_difference(count, "{}"));
     EXPECT_NE(render_count(count).find("\"deviceMs\": 45"), std::string::npos);
 }

@@ -6,7 +6,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t index_of(std::int32_t count) { return static_cast<std::size_t>(count); }
+std::size_t index_of(std::int32_t count) {
+    return static_cast<std::size_t>(count);
+}
 
 bool is_whole(const Dev& device, View view) {
     if (!device.healthy || device.claimed != 0) return false;
@@ -61,9 +63,13 @@ std::int64_t Buckets::fitting(std::int64_t size) const {
     return sum;
 }
 
-std::int64_t Buckets::free_devices() const { return fitting(1); }
+std::int64_t Buckets::free_devices() const {
+    return fitting(1);
+}
 
-void Capacity::clear() { *this = Capacity(*names_); }
+void Capacity::clear() {
+    *this = Capacity(*names_);
+}
 
 bool Capacity::put(int name, const NodeFacts& facts, const Owners& owners, int shared_pool) {
     const int position = find(name);
@@ -78,7 +84,8 @@ void Capacity::append(int name, const NodeFacts& facts, const Owners& owners, in
     if (position < 0) {
         position = static_cast<int>(nodes_.size());
         nodes_.push_back({.name = name, .id = facts.id});
-        if (static_cast<std::size_t>(name) >= by_name_.size()) by_name_.resize(static_cast<std::size_t>(name) + 1, -1);
+        if (static_cast<std::size_t>(name) >= by_name_.size())
+            by_name_.resize(static_cast<std::size_t>(name) + 1, -1);
         by_name_[static_cast<std::size_t>(name)] = position;
     } else {
         enlist(position, false);
@@ -101,13 +108,17 @@ void Capacity::remove(int name) {
     by_name_[static_cast<std::size_t>(name)] = -1;  // its position stays empty, so that order stays
 }
 
-void Capacity::make_cells(NodeState& node, const NodeFacts& facts, const Owners& owners, int shared_pool) {
+void Capacity::make_cells(NodeState& node, const NodeFacts& facts, const Owners& owners,
+                          int shared_pool) {
     node.devices.clear();
     node.cells.clear();
     for (const DeviceFacts& device : facts.devices) {
         const auto held = owners.find({node.name, device.index});
         const int owner = held == owners.end() ? shared_pool : held->second;
-        Dev dev{.index = device.index, .flavor = device.flavor, .owner = owner, .healthy = device.healthy};
+        Dev dev{.index = device.index,
+                .flavor = device.flavor,
+                .owner = owner,
+                .healthy = device.healthy};
         if (owner != no_name) {
             const int domain = need_domain(owner, device.flavor);
             const auto cell = std::ranges::find(node.cells, domain, &Cell::domain);
@@ -126,7 +137,8 @@ void Capacity::enlist(int position, bool in) {
     for (Cell& cell : node.cells) {
         Domain& domain = domains_[static_cast<std::size_t>(cell.domain)];
         for (std::size_t view = 0; view < 2; ++view) {
-            domain.whole[view].move(position, in ? -1 : cell.whole[view], in ? cell.whole[view] : -1);
+            domain.whole[view].move(position, in ? -1 : cell.whole[view],
+                                    in ? cell.whole[view] : -1);
         }
         if (in && cell.devices > 0) domain.nodes.insert(position);
         if (!in) domain.nodes.erase(position);
@@ -138,11 +150,14 @@ void Capacity::enlist(int position, bool in) {
 void Capacity::settle(int position, Cell& cell, const Cell& before) {
     Domain& domain = domains_[static_cast<std::size_t>(cell.domain)];
     for (std::size_t view = 0; view < 2; ++view) {
-        if (cell.whole[view] != before.whole[view]) domain.whole[view].move(position, before.whole[view], cell.whole[view]);
+        if (cell.whole[view] != before.whole[view])
+            domain.whole[view].move(position, before.whole[view], cell.whole[view]);
     }
     if ((cell.partial > 0) == (before.partial > 0)) return;
-    if (cell.partial > 0) domain.partial.insert(position);
-    else domain.partial.erase(position);
+    if (cell.partial > 0)
+        domain.partial.insert(position);
+    else
+        domain.partial.erase(position);
 }
 
 void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, int sign) {
@@ -173,7 +188,8 @@ void Capacity::change(const Slot& slot, int sign) {
         Dev* device = find_device(node, share.device);
         if (device == nullptr) continue;
         if (device->cell >= 0 && device->cell != open) {
-            if (open >= 0 && node.usable) settle(position, node.cells[static_cast<std::size_t>(open)], before);
+            if (open >= 0 && node.usable)
+                settle(position, node.cells[static_cast<std::size_t>(open)], before);
             open = device->cell;
             before = node.cells[static_cast<std::size_t>(open)];
         }
@@ -186,12 +202,14 @@ void Capacity::change(const Slot& slot, int sign) {
         change_device(*device, slot, share, sign);
         count_device(cell, *device, 1);
     }
-    if (open >= 0 && node.usable) settle(position, node.cells[static_cast<std::size_t>(open)], before);
+    if (open >= 0 && node.usable)
+        settle(position, node.cells[static_cast<std::size_t>(open)], before);
 }
 
 Dev* Capacity::find_device(NodeState& node, std::int64_t index) {
     const auto guess = static_cast<std::size_t>(index);
-    if (guess < node.devices.size() && node.devices[guess].index == index) return &node.devices[guess];
+    if (guess < node.devices.size() && node.devices[guess].index == index)
+        return &node.devices[guess];
     const auto found = std::ranges::find(node.devices, index, &Dev::index);
     return found == node.devices.end() ? nullptr : &*found;
 }
@@ -211,14 +229,16 @@ const std::vector<int>& Capacity::domains_of(int pool) const {
 }
 
 int Capacity::need_domain(int pool, int flavor) {
-    const auto [entry, added] = by_pool_flavor_.try_emplace({pool, flavor}, static_cast<int>(domains_.size()));
+    const auto [entry, added] =
+        by_pool_flavor_.try_emplace({pool, flavor}, static_cast<int>(domains_.size()));
     if (added) {
         domains_.push_back({.pool = pool, .flavor = flavor});
         std::vector<int>& list = by_pool_[pool];
         const auto before = [this](int index, const std::string& text) {
             return names_->text(domains_[static_cast<std::size_t>(index)].flavor) < text;
         };
-        list.insert(std::lower_bound(list.begin(), list.end(), names_->text(flavor), before), entry->second);
+        list.insert(std::lower_bound(list.begin(), list.end(), names_->text(flavor), before),
+                    entry->second);
     }
     return entry->second;
 }

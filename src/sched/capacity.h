@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capacity: what is free on every device and node, with histograms of free whole devices per domain. A domain is
-// the devices of one flavor that one pool owns; a node takes part in a domain by one cell. Amounts as in types.h.
-// Inside of sched only.
+// Capacity: what is free on every device and node, with histograms of free whole devices per
+// domain. A domain is the devices of one flavor that one pool owns; a node takes part in a domain
+// by one cell. Amounts as in types.h. Inside of sched only.
 //
-// Two views. now: what may be started on at once; whatever a claim, a reservation or a leaving entry has is not
-// free. future: what will be free when everything that leaves is gone.
+// Two views. now: what may be started on at once; whatever a claim, a reservation or a leaving
+// entry has is not free. future: what will be free when everything that leaves is gone.
 //
 // Invariants
-//  1. occupied <= 1000 and occupied - leaving + claimed <= 1000 on each device, as long as entries obey it.
-//  2. A node stands in bucket g of a domain exactly when it is usable and has g free whole devices there.
+//  1. occupied <= 1000 and occupied - leaving + claimed <= 1000 on each device, as long as entries
+//  obey it.
+//  2. A node stands in bucket g of a domain exactly when it is usable and has g free whole devices
+//  there.
 #pragma once
 
 #include <array>
@@ -25,24 +27,24 @@ namespace tandem::sched {
 struct Dev {
     std::int64_t index = 0;
     int flavor = no_name;
-    int owner = no_name;            // pool
+    int owner = no_name;  // pool
     bool healthy = true;
     int cell = -1;
-    std::int32_t occupied = 0;      // by entries that may be alive, leaving ones among them
+    std::int32_t occupied = 0;  // by entries that may be alive, leaving ones among them
     std::int32_t leaving = 0;
-    std::int32_t claimed = 0;       // by claims, reservations, holds of people
-    std::int32_t stayers = 0;       // entries that don't leave
+    std::int32_t claimed = 0;  // by claims, reservations, holds of people
+    std::int32_t stayers = 0;  // entries that don't leave
     std::int32_t leavers = 0;
-    int stay_project = no_name;     // a shared device has one project
+    int stay_project = no_name;  // a shared device has one project
     int leave_project = no_name;
     std::int32_t free(View view) const;
     bool operator==(const Dev&) const = default;
 };
 struct Cell {
     int domain = -1;
-    std::int32_t devices = 0;               // healthy ones
-    std::array<std::int32_t, 2> whole{};    // free whole devices, by view
-    std::int32_t partial = 0;               // devices in use by one project with room for more
+    std::int32_t devices = 0;             // healthy ones
+    std::array<std::int32_t, 2> whole{};  // free whole devices, by view
+    std::int32_t partial = 0;             // devices in use by one project with room for more
     bool operator==(const Cell&) const = default;
 };
 struct Amount {
@@ -80,7 +82,7 @@ struct Domain {
     int pool = no_name;
     int flavor = no_name;
     std::array<Buckets, 2> whole{};
-    NodeBitmap nodes{};    // usable, with a healthy device
+    NodeBitmap nodes{};  // usable, with a healthy device
     NodeBitmap partial{};
 };
 
@@ -91,7 +93,8 @@ class Capacity {
   public:
     explicit Capacity(const Names& names) : names_(&names) {}
     void clear();
-    // Nodes stand in order of (id, name). False: this one is new and its id is not the largest: build anew.
+    // Nodes stand in order of (id, name). False: this one is new and its id is not the largest:
+    // build anew.
     bool put(int name, const NodeFacts& facts, const Owners& owners, int shared_pool);
     // The same without a look at the order: the caller keeps it.
     void append(int name, const NodeFacts& facts, const Owners& owners, int shared_pool);
@@ -100,7 +103,11 @@ class Capacity {
     void apply(const Slot& slot) { change(slot, 1); }
     void unapply(const Slot& slot) { change(slot, -1); }
 
-    int find(int name) const { return name < 0 || static_cast<std::size_t>(name) >= by_name_.size() ? -1 : by_name_[static_cast<std::size_t>(name)]; }
+    int find(int name) const {
+        return name < 0 || static_cast<std::size_t>(name) >= by_name_.size()
+                   ? -1
+                   : by_name_[static_cast<std::size_t>(name)];
+    }
     const std::vector<NodeState>& nodes() const { return nodes_; }
     const NodeState& node(int position) const { return nodes_[static_cast<std::size_t>(position)]; }
     const std::vector<Domain>& domains() const { return domains_; }

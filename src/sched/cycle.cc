@@ -8,17 +8,20 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 }  // namespace
 
-// 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep; 3 those whom the
-// placements of this pass may help are looked at once more.
+// 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep;
+// 3 those whom the placements of this pass may help are looked at once more.
 Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     ensure_built();
     Plan plan;
     fill_pools(plan);
-    Turns turns(quota, waiting, [this](int index) -> const std::vector<Need>& { return view_of(index).needs; });
+    Turns turns(quota, waiting,
+                [this](int index) -> const std::vector<Need>& { return view_of(index).needs; });
     std::int64_t attempts = 0;
     bool again = true;
     while (again && !plan.exhausted) {
@@ -33,8 +36,10 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
             attempts += 1;
             const bool placed = attempt_class(next, now, plan);
             again = again || placed;
-            if (placed && !plan.placements.back().evictions.empty()) turns.start();  // victims' queues bid anew
-            else turns.settle();
+            if (placed && !plan.placements.back().evictions.empty())
+                turns.start();  // victims' queues bid anew
+            else
+                turns.settle();
         }
         wake_after_pass();
         again = again && !waiting.awake_queues().empty();
@@ -42,7 +47,8 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     return plan;
 }
 
-// Placements make new borrowers, evictions lower the use of queues: both may give somebody a right to reclaim.
+// Placements make new borrowers, evictions lower the use of queues: both may give somebody a right
+// to reclaim.
 void Planner::Inside::wake_after_pass() {
     for (int root : std::exchange(grown_roots, {})) waiting.wake({WakeOn::borrowers_of_tree, root});
     for (int pool : std::exchange(grown_pools, {})) waiting.wake({WakeOn::leavers_of_pool, pool});
@@ -76,7 +82,8 @@ bool Planner::Inside::attempt_class(int class_index, Instant now, Plan& plan) {
 void Planner::Inside::fill_pools(Plan& plan) {
     std::vector<std::pair<RowId, int>> order;
     for (const auto& [name, facts] : pools) {
-        if (facts.form != model::Form::shared && static_cast<std::int64_t>(facts.held.size()) < facts.devices) {
+        if (facts.form != model::Form::shared &&
+            static_cast<std::int64_t>(facts.held.size()) < facts.devices) {
             order.emplace_back(facts.id, name);
         }
     }
@@ -86,7 +93,8 @@ void Planner::Inside::fill_pools(Plan& plan) {
     for (const auto& [id, name] : order) fill_pool(name, plan);
 }
 
-// From the nodes where the rest fits best; else from the emptiest, so that the holder's devices stay together.
+// From the nodes where the rest fits best; else from the emptiest, so that the holder's devices
+// stay together.
 void Planner::Inside::fill_pool(int name, Plan& plan) {
     const PoolFacts facts = pools.at(name);
     std::int64_t missing = facts.devices - static_cast<std::int64_t>(facts.held.size());
@@ -98,7 +106,8 @@ void Planner::Inside::fill_pool(int name, Plan& plan) {
     const auto take_from = [&](int position, std::int64_t count) {
         for (const Dev& device : capacity.node(position).devices) {
             if (count == 0) break;
-            if (!device.healthy || device.owner != facts.from || device.flavor != facts.flavor) continue;
+            if (!device.healthy || device.owner != facts.from || device.flavor != facts.flavor)
+                continue;
             if (device.occupied != 0 || device.claimed != 0) continue;
             found.push_back({capacity.node(position).name, device.index});
             count -= 1;
@@ -112,7 +121,8 @@ void Planner::Inside::fill_pool(int name, Plan& plan) {
     }
     for (std::int64_t g = sizes - 1; g > 0 && missing > 0; --g) {
         const NodeBitmap& nodes_with = buckets.nodes[static_cast<std::size_t>(g)];
-        for (int node = nodes_with.first(); node >= 0 && missing > 0; node = nodes_with.first(node + 1)) {
+        for (int node = nodes_with.first(); node >= 0 && missing > 0;
+             node = nodes_with.first(node + 1)) {
             take_from(node, std::min(g, missing));
             missing -= std::min(g, missing);
             plan.steps_used += 1;
@@ -122,7 +132,8 @@ void Planner::Inside::fill_pool(int name, Plan& plan) {
     auto after = std::make_unique<PoolFacts>(facts);
     after->held.insert(after->held.end(), found.begin(), found.end());
     std::ranges::sort(after->held);
-    for (const DeviceKey& key : after->held) filled.devices.push_back({names.text(key.node), key.index});
+    for (const DeviceKey& key : after->held)
+        filled.devices.push_back({names.text(key.node), key.index});
     std::ranges::sort(filled.devices);
     set_pool(name, std::move(after));
     plan.pools.push_back(std::move(filled));

@@ -6,7 +6,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 bool admits(const std::vector<int>& projects, int project) {
     return projects.empty() || std::ranges::binary_search(projects, project);
@@ -21,7 +23,8 @@ int Planner::Inside::find_shared_pool() const {
         if (facts.form != model::Form::shared) continue;
         if (best != no_name) {
             const RowId other = pools.at(best).id;
-            if (other < facts.id || (other == facts.id && names.text(best) < names.text(name))) continue;
+            if (other < facts.id || (other == facts.id && names.text(best) < names.text(name)))
+                continue;
         }
         best = name;
     }
@@ -41,11 +44,13 @@ std::vector<int> Planner::Inside::list_flavors() const {
     }
     found.erase(no_name);
     std::vector<int> flavors(found.begin(), found.end());
-    std::ranges::sort(flavors, {}, [this](int flavor) -> const std::string& { return names.text(flavor); });
+    std::ranges::sort(flavors, {},
+                      [this](int flavor) -> const std::string& { return names.text(flavor); });
     return flavors;
 }
 
-void Planner::Inside::derive(Owners& new_owners, Capacity& new_capacity, QuotaTree& new_quota) const {
+void Planner::Inside::derive(Owners& new_owners, Capacity& new_capacity,
+                             QuotaTree& new_quota) const {
     const int owner_of_rest = find_shared_pool();
     for (const auto& [name, facts] : pools) {
         if (facts.form == model::Form::shared) continue;
@@ -53,19 +58,22 @@ void Planner::Inside::derive(Owners& new_owners, Capacity& new_capacity, QuotaTr
     }
     for (const Slot& slot : slots) {
         if (!slot.live || !is_ownership(slot)) continue;
-        for (const Share& share : slot.shares) new_owners.try_emplace({slot.node, share.device}, slot.pool);
+        for (const Share& share : slot.shares)
+            new_owners.try_emplace({slot.node, share.device}, slot.pool);
     }
     std::vector<std::pair<RowId, int>> order;
     for (const auto& [name, facts] : nodes) order.emplace_back(facts.id, name);
     std::ranges::sort(order, [this](const auto& a, const auto& b) {
         return a.first != b.first ? a.first < b.first : names.text(a.second) < names.text(b.second);
     });
-    for (const auto& [id, name] : order) new_capacity.append(name, nodes.at(name), new_owners, owner_of_rest);
+    for (const auto& [id, name] : order)
+        new_capacity.append(name, nodes.at(name), new_owners, owner_of_rest);
     new_quota.build(queues, list_flavors());
     for (const Slot& slot : slots) {
         if (!slot.live || is_ownership(slot)) continue;
         new_capacity.apply(slot);
-        new_quota.charge(new_quota.find(slot.queue), new_quota.flavor_row(slot.flavor), slot.milli, slot.leaving);
+        new_quota.charge(new_quota.find(slot.queue), new_quota.flavor_row(slot.flavor), slot.milli,
+                         slot.leaving);
     }
 }
 
@@ -79,11 +87,13 @@ void Planner::Inside::build() {
     waiting.forget_keys();
 }
 
-// A hold under the id of a pool that keeps devices: it makes the pool their owner, and takes nothing from it.
+// A hold under the id of a pool that keeps devices: it makes the pool their owner, and takes
+// nothing from it.
 bool Planner::Inside::is_ownership(const Slot& slot) const {
     if (slot.kind != EntryKind::hold) return false;
     const auto pool = pools.find(slot.pool);
-    return pool != pools.end() && pool->second.id == slot.id && pool->second.form != model::Form::shared;
+    return pool != pools.end() && pool->second.id == slot.id &&
+           pool->second.form != model::Form::shared;
 }
 
 void Planner::Inside::own(const Slot& slot, bool gains) {
@@ -92,7 +102,8 @@ void Planner::Inside::own(const Slot& slot, bool gains) {
     for (const Share& share : slot.shares) {
         const DeviceKey key{slot.node, share.device};
         if (std::ranges::binary_search(held, key)) continue;  // its pool says so already
-        changed = (gains ? owners.try_emplace(key, slot.pool).second : owners.erase(key) > 0) || changed;
+        changed =
+            (gains ? owners.try_emplace(key, slot.pool).second : owners.erase(key) > 0) || changed;
     }
     if (!changed) return;
     reattach(slot.node);
@@ -103,7 +114,8 @@ void Planner::Inside::reattach(int node_name) {
     const auto facts = nodes.find(node_name);
     if (facts == nodes.end()) return;
     for (const DeviceFacts& device : facts->second.devices) {
-        if (device.flavor != no_name && quota.flavor_row(device.flavor) < 0) dirty = true;  // it gets rows of its own
+        if (device.flavor != no_name && quota.flavor_row(device.flavor) < 0)
+            dirty = true;  // it gets rows of its own
     }
     if (dirty || !capacity.put(node_name, facts->second, owners, shared_pool)) {
         dirty = true;
@@ -123,8 +135,10 @@ void Planner::Inside::apply(const Slot& slot, int sign) {
         dirty = true;
         return;
     }
-    if (sign > 0) capacity.apply(slot);
-    else capacity.unapply(slot);
+    if (sign > 0)
+        capacity.apply(slot);
+    else
+        capacity.unapply(slot);
     quota.charge(quota.find(slot.queue), flavor_row, slot.milli * sign, slot.leaving);
 }
 
@@ -154,12 +168,13 @@ void Planner::Inside::wake_after_release(const Slot& slot) {
 }
 
 ClassKey Planner::Inside::key_of(const Demand& demand) {
-    ClassKey key{.queue = names.intern(demand.queue), .project = names.intern(demand.project),
+    ClassKey key{.queue = names.intern(demand.queue),
+                 .project = names.intern(demand.project),
                  .priority = demand.priority};
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
-        key.shape.push_back({part.count, part.each.devices, names.intern(part.each.flavor), part.each.cpu_milli,
-                             part.each.memory_bytes});
+        key.shape.push_back({part.count, part.each.devices, names.intern(part.each.flavor),
+                             part.each.cpu_milli, part.each.memory_bytes});
     }
     return key;
 }
@@ -177,8 +192,10 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     const QueueNode& queue = quota.nodes()[spot(view.node)];
     view.pool = queue.pool;
     const auto pool = pools.find(queue.pool);
-    if (pool == pools.end()) view.closed = model::ReasonCode::pool_unavailable;
-    else if (!admits(queue.projects, group.key.project) || !admits(pool->second.projects, group.key.project)) {
+    if (pool == pools.end())
+        view.closed = model::ReasonCode::pool_unavailable;
+    else if (!admits(queue.projects, group.key.project) ||
+             !admits(pool->second.projects, group.key.project)) {
         view.closed = model::ReasonCode::not_allowed_in_pool;
     }
     const std::vector<int>& domains = capacity.domains_of(view.pool);
@@ -189,8 +206,10 @@ const ClassView& Planner::Inside::view_of(int class_index) {
         if (flavor_row < 0 || part.devices == 0) continue;
         const std::int64_t milli = bounded_product(part.devices, part.count);
         const auto same = std::ranges::find(view.needs, flavor_row, &Need::flavor_row);
-        if (same == view.needs.end()) view.needs.push_back({flavor_row, milli});
-        else same->milli = std::min(same->milli + milli, bounded_product(milli, 1'000'000));
+        if (same == view.needs.end())
+            view.needs.push_back({flavor_row, milli});
+        else
+            same->milli = std::min(same->milli + milli, bounded_product(milli, 1'000'000));
     }
     return view;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner keeps of the objects it is told about, with names as numbers, and one entry of its ledger
-// as the hot loops see it. Amounts as in types.h. Inside of sched only.
+// What the planner keeps of the objects it is told about, with names as numbers, and one entry of
+// its ledger as the hot loops see it. Amounts as in types.h. Inside of sched only.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace tandem::sched {
 
-// Product that stops far above any amount of devices instead of wrapping, and far enough below the end of the
-// type that sums of a few are exact.
+// Product that stops far above any amount of devices instead of wrapping, and far enough below the
+// end of the type that sums of a few are exact.
 inline std::int64_t bounded_product(std::int64_t a, std::int64_t b) {
     constexpr Wide top = Wide{1} << 60;
     const Wide product = static_cast<Wide>(a) * b;
@@ -100,9 +100,9 @@ struct Slot {
     int project = no_name;
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
-    std::int64_t milli = 0;     // sum of shares
+    std::int64_t milli = 0;  // sum of shares
     bool leaving = false;
-    bool provisional = false;   // placed by a plan, not yet put by core under its replica's id
+    bool provisional = false;  // placed by a plan, not yet put by core under its replica's id
     bool live = false;
     std::vector<Share> shares{};
     std::unique_ptr<Entry> shown{};  // as core put it

@@ -6,7 +6,9 @@
 namespace tandem::sched {
 namespace {
 
-std::int64_t flag(bool value) { return value ? 1 : 0; }
+std::int64_t flag(bool value) {
+    return value ? 1 : 0;
+}
 
 // Sorted by number in the tables, so summed: numbers depend on who came first.
 std::uint64_t sum_of(const Names& names, const std::vector<int>& list) {
@@ -19,8 +21,8 @@ std::uint64_t sum_of(const Names& names, const std::vector<int>& list) {
 
 std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& facts) {
     Fingerprint print;
-    print << names.fingerprint(name) << facts.id.value << flag(facts.ready) << flag(facts.unschedulable)
-          << facts.cpu_milli << facts.memory_bytes;
+    print << names.fingerprint(name) << facts.id.value << flag(facts.ready)
+          << flag(facts.unschedulable) << facts.cpu_milli << facts.memory_bytes;
     for (const DeviceFacts& device : facts.devices) {
         print << device.index << names.fingerprint(device.flavor) << flag(device.healthy);
     }
@@ -30,8 +32,8 @@ std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& fact
 std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& facts) {
     Fingerprint print;
     print << names.fingerprint(name) << facts.id.value << static_cast<std::int64_t>(facts.form)
-          << sum_of(names, facts.projects) << names.fingerprint(facts.from) << names.fingerprint(facts.flavor)
-          << facts.devices;
+          << sum_of(names, facts.projects) << names.fingerprint(facts.from)
+          << names.fingerprint(facts.flavor) << facts.devices;
     std::uint64_t held = 0;
     for (const DeviceKey& key : facts.held) {
         Fingerprint one;
@@ -44,27 +46,28 @@ std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& fact
 
 std::uint64_t fingerprint_of(const Names& names, int name, const QueueFacts& facts) {
     Fingerprint print;
-    print << names.fingerprint(name) << names.fingerprint(facts.parent) << names.fingerprint(facts.pool)
-          << sum_of(names, facts.projects) << flag(facts.stopped);
+    print << names.fingerprint(name) << names.fingerprint(facts.parent)
+          << names.fingerprint(facts.pool) << sum_of(names, facts.projects) << flag(facts.stopped);
     for (const QuotaFacts& quota : facts.quotas) {
-        print << names.fingerprint(quota.flavor) << quota.nominal << quota.borrow_limit << quota.lend_limit
-              << quota.max << quota.weight;
+        print << names.fingerprint(quota.flavor) << quota.nominal << quota.borrow_limit
+              << quota.lend_limit << quota.max << quota.weight;
     }
     return print.value();
 }
 
 std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantFacts& facts) {
     Fingerprint print;
-    print << workload.value << names.fingerprint(facts.queue) << facts.priority << flag(facts.preemptible)
-          << facts.started.ms << facts.safe_at.ms;
+    print << workload.value << names.fingerprint(facts.queue) << facts.priority
+          << flag(facts.preemptible) << facts.started.ms << facts.safe_at.ms;
     return print.value();
 }
 
 std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
     Fingerprint print;
-    print << slot.id.value << slot.part << static_cast<std::int64_t>(slot.kind) << slot.workload.value
-          << names.fingerprint(slot.node) << names.fingerprint(slot.flavor) << names.fingerprint(slot.queue)
-          << names.fingerprint(slot.pool) << names.fingerprint(slot.project) << slot.cpu_milli << slot.memory_bytes
+    print << slot.id.value << slot.part << static_cast<std::int64_t>(slot.kind)
+          << slot.workload.value << names.fingerprint(slot.node) << names.fingerprint(slot.flavor)
+          << names.fingerprint(slot.queue) << names.fingerprint(slot.pool)
+          << names.fingerprint(slot.project) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);
     for (const Share& share : slot.shares) print << share.device << share.milli;
     return print.value();
@@ -73,12 +76,14 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
 std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
     Fingerprint print;
     print << demand.workload.value << names.fingerprint(names.find(demand.queue))
-          << names.fingerprint(names.find(demand.project)) << demand.priority << demand.submitted.ms;
+          << names.fingerprint(names.find(demand.project)) << demand.priority
+          << demand.submitted.ms;
     for (const DemandPart& part : demand.parts) {
         Digest role;
         role.add(part.role);
         print << role.value() << part.first_rank << part.count << part.each.devices
-              << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli << part.each.memory_bytes;
+              << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli
+              << part.each.memory_bytes;
     }
     return print.value();
 }

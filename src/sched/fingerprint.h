@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fingerprints of the rows of the planner's primary tables; their sum is the planner's digest, so it follows each
-// change at a constant cost and does not depend on the order of changes. Inside of sched only.
+// Fingerprints of the rows of the planner's primary tables; their sum is the planner's digest, so
+// it follows each change at a constant cost and does not depend on the order of changes. Inside of
+// sched only.
 #pragma once
 
 #include <bit>

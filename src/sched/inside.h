@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planner::Inside: the planner's tables, its journal, and the steps of a plan. What core told (names, facts, slots,
-// occupants, demands) is primary; capacity and quota counters are derived from it, kept up to date with each
-// change, and built anew after a change of queues or pools. Inside of sched only.
+// Planner::Inside: the planner's tables, its journal, and the steps of a plan. What core told
+// (names, facts, slots, occupants, demands) is primary; capacity and quota counters are derived
+// from it, kept up to date with each change, and built anew after a change of queues or pools.
+// Inside of sched only.
 //
-// Journal: every change of the primary tables leaves its inverse. Undoing walks them backwards through the same
-// functions, so that derived counters come back exactly. Classes that slept are awake after an undo by core.
+// Journal: every change of the primary tables leaves its inverse. Undoing walks them backwards
+// through the same functions, so that derived counters come back exactly. Classes that slept are
+// awake after an undo by core.
 #pragma once
 
 #include <map>
@@ -23,17 +25,40 @@
 
 namespace tandem::sched {
 
-struct SlotAdded { int slot = -1; };
-struct SlotRemoved { int index = -1; std::unique_ptr<Slot> slot{}; };
-struct LeavingChanged { int slot = -1; };
-struct DemandAdded { RowId workload{}; };
-struct DemandTaken { std::unique_ptr<Demand> demand{}; };
-struct OccupantBefore { RowId workload{}; std::unique_ptr<OccupantFacts> facts{}; };
-struct NodeBefore { int name = no_name; std::unique_ptr<NodeFacts> facts{}; };
-struct PoolBefore { int name = no_name; std::unique_ptr<PoolFacts> facts{}; };
-struct QueueBefore { int name = no_name; std::unique_ptr<QueueFacts> facts{}; };
-using Undo = std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,
-                          NodeBefore, PoolBefore, QueueBefore>;
+struct SlotAdded {
+    int slot = -1;
+};
+struct SlotRemoved {
+    int index = -1;
+    std::unique_ptr<Slot> slot{};
+};
+struct LeavingChanged {
+    int slot = -1;
+};
+struct DemandAdded {
+    RowId workload{};
+};
+struct DemandTaken {
+    std::unique_ptr<Demand> demand{};
+};
+struct OccupantBefore {
+    RowId workload{};
+    std::unique_ptr<OccupantFacts> facts{};
+};
+struct NodeBefore {
+    int name = no_name;
+    std::unique_ptr<NodeFacts> facts{};
+};
+struct PoolBefore {
+    int name = no_name;
+    std::unique_ptr<PoolFacts> facts{};
+};
+struct QueueBefore {
+    int name = no_name;
+    std::unique_ptr<QueueFacts> facts{};
+};
+using Undo = std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken,
+                          OccupantBefore, NodeBefore, PoolBefore, QueueBefore>;
 
 struct EntryKey {
     RowId id{};
@@ -52,13 +77,15 @@ struct WorkloadState {
     bool empty() const { return slots.empty() && !occupant; }
 };
 
-// What a class needs of quota, with its places in the derived tables. Made when first asked for after a build.
+// What a class needs of quota, with its places in the derived tables. Made when first asked for
+// after a build.
 struct ClassView {
     std::int64_t built = -1;
     std::int64_t serial = -1;
-    int node = -1;          // of the quota tree
+    int node = -1;  // of the quota tree
     int pool = no_name;
-    model::ReasonCode closed = model::ReasonCode::none;  // why it may not be placed whatever is free
+    model::ReasonCode closed =
+        model::ReasonCode::none;  // why it may not be placed whatever is free
     std::vector<Need> needs{};
 };
 
@@ -66,7 +93,7 @@ struct ClassView {
 struct Shortage {
     model::ReasonCode code = model::ReasonCode::none;  // quota_exhausted | no_capacity
     int flavor = no_name;
-    std::int64_t needed = 0;    // milli-devices
+    std::int64_t needed = 0;  // milli-devices
     QuotaBound bound{};
     bool of_cpu_or_memory = false;
 };
@@ -75,10 +102,14 @@ struct Shortage {
 struct Attempt {
     View view = View::now;
     EntryKind kind = EntryKind::allocation;
-    int only_flavor = no_name;              // parts without a flavor take this one
-    std::vector<WakeKey> keys{};            // what could change a failure
+    int only_flavor = no_name;    // parts without a flavor take this one
+    std::vector<WakeKey> keys{};  // what could change a failure
     std::vector<Shortage> shortages{};
-    struct Placed { int slot; std::size_t part; std::int64_t member; };
+    struct Placed {
+        int slot;
+        std::size_t part;
+        std::int64_t member;
+    };
     std::vector<Placed> placed{};
     void add_key(WakeKey key);
 };
@@ -93,7 +124,7 @@ struct Planner::Inside {
     std::vector<int> free_slots{};
     std::unordered_map<EntryKey, int, EntryKeyHash> entries{};
     std::unordered_map<RowId, WorkloadState> workloads{};
-    std::vector<std::vector<int>> slots_of_node{};          // by name
+    std::vector<std::vector<int>> slots_of_node{};  // by name
     std::unordered_map<int, std::set<RowId>> occupants_of_queue{};
     Waiting waiting{};
     // --- derived ---
@@ -104,7 +135,7 @@ struct Planner::Inside {
     Capacity capacity{names};
     QuotaTree quota{};
     std::vector<ClassView> views{};
-    std::uint64_t fingerprint = 0;   // sum over the primary tables
+    std::uint64_t fingerprint = 0;            // sum over the primary tables
     std::uint64_t occupants_fingerprint = 0;  // the part of it that is spread over a hash table
     // --- journal ---
     std::vector<Undo> journal{};
@@ -112,12 +143,13 @@ struct Planner::Inside {
     std::vector<int> provisional{};  // slots that a plan made; some may be gone
     std::set<int> grown_roots{};     // trees and pools whose use grew during this plan
     std::set<int> grown_pools{};
-    std::vector<int> released{};     // slots of this plan's victims
+    std::vector<int> released{};  // slots of this plan's victims
 
     // primary.cc: changes of the primary tables, journaled
     void set_node(int name, std::unique_ptr<NodeFacts> facts);
     void set_pool(int name, std::unique_ptr<PoolFacts> facts);
-    void change_owners(int pool, const std::vector<DeviceKey>& before, const std::vector<DeviceKey>& after);
+    void change_owners(int pool, const std::vector<DeviceKey>& before,
+                       const std::vector<DeviceKey>& after);
     void set_queue(int name, std::unique_ptr<QueueFacts> facts);
     void set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts);
     int add_slot(Slot slot);
@@ -126,14 +158,16 @@ struct Planner::Inside {
     void put_demand(Demand demand);
     Demand take_demand(int slot);
     void undo_to(std::size_t mark);
-    void end_call();                 // without a mark nothing needs to be undone
+    void end_call();  // without a mark nothing needs to be undone
 
     // derived.cc
     void derive(Owners& owners, Capacity& capacity, QuotaTree& quota) const;
     int find_shared_pool() const;
     std::vector<int> list_flavors() const;
     void build();
-    void ensure_built() { if (dirty) build(); }
+    void ensure_built() {
+        if (dirty) build();
+    }
     bool is_ownership(const Slot& slot) const;
     void own(const Slot& slot, bool gains);
     void reattach(int node_name);
@@ -147,18 +181,22 @@ struct Planner::Inside {
 
     // placement.cc
     bool place(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
-    bool place_part(const ClassView& view, const Demand& demand, std::size_t part, Attempt& attempt, Plan& plan);
+    bool place_part(const ClassView& view, const Demand& demand, std::size_t part, Attempt& attempt,
+                    Plan& plan);
     bool place_in(int domain, const Demand& demand, std::size_t part, Attempt& attempt, Plan& plan);
-    bool place_without_devices(const ClassView& view, const Demand& demand, std::size_t part, Attempt& attempt, Plan& plan);
+    bool place_without_devices(const ClassView& view, const Demand& demand, std::size_t part,
+                               Attempt& attempt, Plan& plan);
     int find_node(const Domain& domain, const model::Resources& each, View view, Plan& plan) const;
-    bool find_share(const Domain& domain, const Demand& demand, const model::Resources& each, const Attempt& attempt,
-                    int& node, std::int64_t& device, Plan& plan) const;
-    void take(int node, int flavor, std::vector<Share> shares, const Demand& demand, std::size_t part, Attempt& attempt);
+    bool find_share(const Domain& domain, const Demand& demand, const model::Resources& each,
+                    const Attempt& attempt, int& node, std::int64_t& device, Plan& plan) const;
+    void take(int node, int flavor, std::vector<Share> shares, const Demand& demand,
+              std::size_t part, Attempt& attempt);
     void write(const Demand& demand, Attempt& attempt, Placement& out) const;
 
     // preemption.cc
     struct Hunt;
-    bool preempt(int class_index, const Demand& demand, Instant now, Attempt& failed, Plan& plan, Placement& out);
+    bool preempt(int class_index, const Demand& demand, Instant now, Attempt& failed, Plan& plan,
+                 Placement& out);
 
     // cycle.cc
     Plan plan(Instant now, std::int64_t step_budget);

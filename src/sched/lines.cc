@@ -8,7 +8,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 }  // namespace
 
@@ -18,14 +20,18 @@ std::vector<QueueLine> Planner::queue_lines() const {
     std::vector<std::int64_t> waiting(quota.nodes().size(), 0);  // of the whole subtree
     for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
         const std::int64_t own = inside_->waiting.count_in(quota.nodes()[n].name);
-        for (int above = static_cast<int>(n); above >= 0; above = quota.nodes()[spot(above)].parent) waiting[spot(above)] += own;
+        for (int above = static_cast<int>(n); above >= 0; above = quota.nodes()[spot(above)].parent)
+            waiting[spot(above)] += own;
     }
     std::vector<QueueLine> lines;
     for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
         const QueueNode& node = quota.nodes()[n];
         const std::size_t first = lines.size();
-        const std::string parent = node.parent < 0 ? std::string{} : inside_->names.text(quota.nodes()[spot(node.parent)].name);
-        QueueLine line{.queue = inside_->names.text(node.name), .parent = parent, .waiting = waiting[n]};
+        const std::string parent = node.parent < 0
+                                       ? std::string{}
+                                       : inside_->names.text(quota.nodes()[spot(node.parent)].name);
+        QueueLine line{
+            .queue = inside_->names.text(node.name), .parent = parent, .waiting = waiting[n]};
         for (std::size_t f = 0; f < quota.flavors().size(); ++f) {
             const QuotaRow& row = quota.row(static_cast<int>(n), static_cast<int>(f));
             if (row.nominal == 0 && row.used[at(View::now)] == 0) continue;
@@ -35,7 +41,8 @@ std::vector<QueueLine> Planner::queue_lines() const {
             line.borrowed = row.limited ? std::max<std::int64_t>(0, line.used - row.quota) : 0;
             lines.push_back(line);
         }
-        if (lines.size() == first) lines.push_back(line);  // nothing used, nothing stated: still a queue
+        if (lines.size() == first)
+            lines.push_back(line);  // nothing used, nothing stated: still a queue
     }
     std::ranges::sort(lines, [](const QueueLine& a, const QueueLine& b) {
         return std::tie(a.queue, a.flavor) < std::tie(b.queue, b.flavor);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: dense numbers for the names that the planner's hot loops compare (nodes, flavors, pools, queues,
-// projects). A name keeps its number for good; no decision depends on which number it has.
+// Names: dense numbers for the names that the planner's hot loops compare (nodes, flavors, pools,
+// queues, projects). A name keeps its number for good; no decision depends on which number it has.
 // Thread rule: one owner.
 #pragma once
 
@@ -36,7 +36,9 @@ class Names {
     }
     const std::string& text(int number) const { return number < 0 ? empty_ : texts_[at(number)]; }
     // Of the text, so that digests are the same whatever the numbers are.
-    std::uint64_t fingerprint(int number) const { return number < 0 ? 0 : fingerprints_[at(number)]; }
+    std::uint64_t fingerprint(int number) const {
+        return number < 0 ? 0 : fingerprints_[at(number)];
+    }
 
   private:
     static std::size_t at(int number) { return static_cast<std::size_t>(number); }

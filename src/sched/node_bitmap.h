@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeBitmap: a set of node positions that finds its first member from a position on in a few word reads.
-// Always in order of position, whatever the order of the changes was. Thread rule: one owner.
+// NodeBitmap: a set of node positions that finds its first member from a position on in a few word
+// reads. Always in order of position, whatever the order of the changes was. Thread rule: one
+// owner.
 #pragma once
 
 #include <bit>
@@ -29,19 +30,22 @@ class NodeBitmap {
     }
     bool contains(int position) const {
         const std::size_t word = static_cast<std::size_t>(position) / 64;
-        return word < words_.size() && (words_[word] & bit(static_cast<std::size_t>(position))) != 0;
+        return word < words_.size() &&
+               (words_[word] & bit(static_cast<std::size_t>(position))) != 0;
     }
     // First member at or after `from`; -1 when there is none.
     int first(int from = 0) const {
         const std::size_t start = static_cast<std::size_t>(from);
         std::size_t word = start / 64;
         if (word >= words_.size()) return -1;
-        if (const std::uint64_t rest = words_[word] & (~0ULL << (start % 64)); rest != 0) return found(word, rest);
+        if (const std::uint64_t rest = words_[word] & (~0ULL << (start % 64)); rest != 0)
+            return found(word, rest);
         ++word;
         for (std::size_t block = word / 64; block < summary_.size(); ++block) {
             const std::uint64_t mask = block == word / 64 ? ~0ULL << (word % 64) : ~0ULL;
             if (const std::uint64_t rest = summary_[block] & mask; rest != 0) {
-                const std::size_t at = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+                const std::size_t at =
+                    block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
                 return found(at, words_[at]);
             }
         }

@@ -7,7 +7,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 bool fits_beside(const NodeState& node, const model::Resources& each, View view) {
     return node.cpu.free(view) >= each.cpu_milli && node.memory.free(view) >= each.memory_bytes;
@@ -30,7 +32,8 @@ bool is_whole_free(const Dev& device, View view) {
            (view == View::now ? device.occupied == 0 : device.occupied == device.leaving);
 }
 
-// A device in use that takes `milli` more of this project: nobody of another project on it, nor on its way to it.
+// A device in use that takes `milli` more of this project: nobody of another project on it, nor on
+// its way to it.
 bool takes_share(const Dev& device, std::int64_t milli, int project, View view) {
     if (!device.healthy || device.stayers == 0 || device.stay_project != project) return false;
     if (device.free(view) < milli) return false;
@@ -52,7 +55,8 @@ bool Planner::Inside::place(int class_index, const Demand& demand, Attempt& atte
         if (place_part(view, demand, 0, attempt, plan)) return true;
     } else {
         bool all = true;
-        for (std::size_t part : order_of(demand)) all = all && place_part(view, demand, part, attempt, plan);
+        for (std::size_t part : order_of(demand))
+            all = all && place_part(view, demand, part, attempt, plan);
         if (all) return true;
     }
     undo_to(mark);
@@ -60,11 +64,12 @@ bool Planner::Inside::place(int class_index, const Demand& demand, Attempt& atte
     return false;
 }
 
-bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, std::size_t part, Attempt& attempt,
-                                 Plan& plan) {
+bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, std::size_t part,
+                                 Attempt& attempt, Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
     if (wanted.each.devices == 0) return place_without_devices(view, demand, part, attempt, plan);
-    const int flavor = wanted.each.flavor.empty() ? attempt.only_flavor : names.find(wanted.each.flavor);
+    const int flavor =
+        wanted.each.flavor.empty() ? attempt.only_flavor : names.find(wanted.each.flavor);
     const bool any = flavor == no_name && wanted.each.flavor.empty();
     const std::int64_t need = bounded_product(wanted.each.devices, wanted.count);
     bool tried = false;
@@ -76,10 +81,12 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
         const int row = quota.flavor_row(domain.flavor);
         if (const auto bound = quota.find_bound(view.node, row, need, attempt.view)) {
             for (int node = view.node; node >= 0; node = quota.nodes()[spot(node)].parent) {
-                attempt.add_key({WakeOn::quota, static_cast<std::int64_t>(quota.row_index(node, row))});
+                attempt.add_key(
+                    {WakeOn::quota, static_cast<std::int64_t>(quota.row_index(node, row))});
                 if (node == bound->node) break;
             }
-            attempt.shortages.push_back({model::ReasonCode::quota_exhausted, domain.flavor, need, *bound});
+            attempt.shortages.push_back(
+                {model::ReasonCode::quota_exhausted, domain.flavor, need, *bound});
             continue;
         }
         const std::size_t mark = journal.size();
@@ -94,7 +101,8 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
     return false;
 }
 
-bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part, Attempt& attempt, Plan& plan) {
+bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part, Attempt& attempt,
+                               Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
     const std::int64_t need = bounded_product(wanted.each.devices, wanted.count);
     const Domain& domain = capacity.domain(index);
@@ -118,7 +126,9 @@ bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part
             }
         } else {
             shares.push_back({0, wanted.each.devices});
-            if (!find_share(domain, demand, wanted.each, attempt, node, shares.front().device, plan)) break;
+            if (!find_share(domain, demand, wanted.each, attempt, node, shares.front().device,
+                            plan))
+                break;
         }
         take(node, domain.flavor, std::move(shares), demand, part, attempt);
         attempt.placed.back().member = member;
@@ -130,11 +140,14 @@ bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part
 }
 
 // Best fit: the fewest free devices that suffice, then the oldest node.
-int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, View view, Plan& plan) const {
+int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, View view,
+                               Plan& plan) const {
     const Buckets& buckets = domain.whole[at(view)];
-    for (std::size_t g = static_cast<std::size_t>(each.devices / 1000); g < buckets.nodes.size(); ++g) {
+    for (std::size_t g = static_cast<std::size_t>(each.devices / 1000); g < buckets.nodes.size();
+         ++g) {
         if (buckets.count[g] == 0) continue;
-        for (int node = buckets.nodes[g].first(); node >= 0; node = buckets.nodes[g].first(node + 1)) {
+        for (int node = buckets.nodes[g].first(); node >= 0;
+             node = buckets.nodes[g].first(node + 1)) {
             plan.steps_used += 1;
             if (fits_beside(capacity.node(node), each, view)) return node;
         }
@@ -142,31 +155,39 @@ int Planner::Inside::find_node(const Domain& domain, const model::Resources& eac
     return -1;
 }
 
-bool Planner::Inside::find_share(const Domain& domain, const Demand& demand, const model::Resources& each,
-                                 const Attempt& attempt, int& node, std::int64_t& device, Plan& plan) const {
+bool Planner::Inside::find_share(const Domain& domain, const Demand& demand,
+                                 const model::Resources& each, const Attempt& attempt, int& node,
+                                 std::int64_t& device, Plan& plan) const {
     const int project = names.find(demand.project);
     const auto is_mine = [&](int name, std::int64_t index) {  // members of one gang share no device
         return std::ranges::any_of(attempt.placed, [&](const Attempt::Placed& placed) {
             const Slot& slot = slots[spot(placed.slot)];
-            return slot.node == name && std::ranges::any_of(slot.shares, [&](const Share& s) { return s.device == index; });
+            return slot.node == name && std::ranges::any_of(slot.shares, [&](const Share& s) {
+                       return s.device == index;
+                   });
         });
     };
-    for (int at_node = domain.partial.first(); at_node >= 0; at_node = domain.partial.first(at_node + 1)) {
+    for (int at_node = domain.partial.first(); at_node >= 0;
+         at_node = domain.partial.first(at_node + 1)) {
         const NodeState& state = capacity.node(at_node);
         plan.steps_used += 1;
         if (!fits_beside(state, each, attempt.view)) continue;
         const Dev* best = nullptr;
         for (const Dev& candidate : state.devices) {
             if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;
-            if (!takes_share(candidate, each.devices, project, attempt.view) || is_mine(state.name, candidate.index)) continue;
-            if (best == nullptr || candidate.free(attempt.view) < best->free(attempt.view)) best = &candidate;
+            if (!takes_share(candidate, each.devices, project, attempt.view) ||
+                is_mine(state.name, candidate.index))
+                continue;
+            if (best == nullptr || candidate.free(attempt.view) < best->free(attempt.view))
+                best = &candidate;
         }
         if (best == nullptr) continue;
         node = at_node;
         device = best->index;
         return true;
     }
-    const model::Resources one{.devices = 1000, .cpu_milli = each.cpu_milli, .memory_bytes = each.memory_bytes};
+    const model::Resources one{
+        .devices = 1000, .cpu_milli = each.cpu_milli, .memory_bytes = each.memory_bytes};
     node = find_node(domain, one, attempt.view, plan);
     if (node < 0) return false;
     for (const Dev& candidate : capacity.node(node).devices) {
@@ -178,19 +199,22 @@ bool Planner::Inside::find_share(const Domain& domain, const Demand& demand, con
     return false;
 }
 
-bool Planner::Inside::place_without_devices(const ClassView& view, const Demand& demand, std::size_t part,
-                                            Attempt& attempt, Plan& plan) {
+bool Planner::Inside::place_without_devices(const ClassView& view, const Demand& demand,
+                                            std::size_t part, Attempt& attempt, Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
     std::int64_t member = 0;
-    for (int node = 0; node < static_cast<int>(capacity.nodes().size()) && member < wanted.count; ++node) {
+    for (int node = 0; node < static_cast<int>(capacity.nodes().size()) && member < wanted.count;
+         ++node) {
         const NodeState& state = capacity.node(node);
         plan.steps_used += 1;
         if (!state.usable) continue;
-        const bool takes_part = view.pool == shared_pool || std::ranges::any_of(state.cells, [&](const Cell& cell) {
-            return capacity.domain(cell.domain).pool == view.pool;
-        });
+        const bool takes_part =
+            view.pool == shared_pool || std::ranges::any_of(state.cells, [&](const Cell& cell) {
+                return capacity.domain(cell.domain).pool == view.pool;
+            });
         if (!takes_part) continue;
-        while (member < wanted.count && fits_beside(capacity.node(node), wanted.each, attempt.view)) {
+        while (member < wanted.count &&
+               fits_beside(capacity.node(node), wanted.each, attempt.view)) {
             take(node, no_name, {}, demand, part, attempt);
             attempt.placed.back().member = member++;
         }
@@ -201,8 +225,8 @@ bool Planner::Inside::place_without_devices(const ClassView& view, const Demand&
     return false;
 }
 
-void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, const Demand& demand, std::size_t part,
-                           Attempt& attempt) {
+void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, const Demand& demand,
+                           std::size_t part, Attempt& attempt) {
     const DemandPart& wanted = demand.parts[part];
     const int queue = names.find(demand.queue);
     Slot slot{.part = static_cast<std::int64_t>(attempt.placed.size()),
@@ -235,7 +259,8 @@ void Planner::Inside::write(const Demand& demand, Attempt& attempt, Placement& o
         replica.node = names.text(slot.node);
         replica.flavor = names.text(slot.flavor);
         replica.devices.reserve(slot.shares.size());
-        for (const Share& share : slot.shares) replica.devices.push_back({share.device, share.milli});
+        for (const Share& share : slot.shares)
+            replica.devices.push_back({share.device, share.milli});
     }
 }
 

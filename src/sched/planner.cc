@@ -8,7 +8,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 std::vector<int> intern_all(Names& names, const std::vector<std::string>& texts) {
     std::vector<int> numbers;
@@ -17,15 +19,25 @@ std::vector<int> intern_all(Names& names, const std::vector<std::string>& texts)
     return numbers;
 }
 
-bool is_same_place(const Slot& a, const Slot& b) { return a.node == b.node && a.shares == b.shares; }
+bool is_same_place(const Slot& a, const Slot& b) {
+    return a.node == b.node && a.shares == b.shares;
+}
 
 Slot slot_of(Names& names, const Entry& entry) {
-    Slot slot{.id = entry.id, .part = entry.part, .kind = entry.kind, .workload = entry.workload,
-              .node = names.intern(entry.node), .flavor = names.intern(entry.flavor),
-              .queue = names.intern(entry.queue), .pool = names.intern(entry.pool),
-              .project = names.intern(entry.project), .cpu_milli = entry.cpu_milli,
-              .memory_bytes = entry.memory_bytes, .leaving = entry.leaving};
-    for (const model::DeviceShare& share : entry.devices) slot.shares.push_back({share.index, share.milli});
+    Slot slot{.id = entry.id,
+              .part = entry.part,
+              .kind = entry.kind,
+              .workload = entry.workload,
+              .node = names.intern(entry.node),
+              .flavor = names.intern(entry.flavor),
+              .queue = names.intern(entry.queue),
+              .pool = names.intern(entry.pool),
+              .project = names.intern(entry.project),
+              .cpu_milli = entry.cpu_milli,
+              .memory_bytes = entry.memory_bytes,
+              .leaving = entry.leaving};
+    for (const model::DeviceShare& share : entry.devices)
+        slot.shares.push_back({share.index, share.milli});
     slot.shown = std::make_unique<Entry>(entry);
     return slot;
 }
@@ -36,11 +48,14 @@ Planner::Planner() : inside_(std::make_unique<Inside>()) {}
 Planner::~Planner() = default;
 
 void Planner::put_node(const model::Node& node) {
-    auto facts = std::make_unique<NodeFacts>(
-        NodeFacts{.id = node.meta.id, .ready = node.status.ready, .unschedulable = node.spec.unschedulable,
-                  .cpu_milli = node.status.cpu_milli, .memory_bytes = node.status.memory_bytes});
+    auto facts = std::make_unique<NodeFacts>(NodeFacts{.id = node.meta.id,
+                                                       .ready = node.status.ready,
+                                                       .unschedulable = node.spec.unschedulable,
+                                                       .cpu_milli = node.status.cpu_milli,
+                                                       .memory_bytes = node.status.memory_bytes});
     for (const model::Device& device : node.status.devices) {
-        facts->devices.push_back({device.index, inside_->names.intern(device.flavor), device.healthy});
+        facts->devices.push_back(
+            {device.index, inside_->names.intern(device.flavor), device.healthy});
     }
     inside_->set_node(inside_->names.intern(node.meta.name), std::move(facts));
     inside_->end_call();
@@ -53,11 +68,15 @@ void Planner::remove_node(const std::string& name) {
 
 void Planner::put_pool(const model::Pool& pool) {
     Names& names = inside_->names;
-    auto facts = std::make_unique<PoolFacts>(
-        PoolFacts{.id = pool.meta.id, .form = pool.spec.form, .projects = intern_all(names, pool.spec.projects),
-                  .from = names.intern(pool.spec.from), .flavor = names.intern(pool.spec.flavor),
-                  .devices = pool.spec.devices});
-    for (const model::HeldDevice& held : pool.status.held) facts->held.push_back({names.intern(held.node), held.index});
+    auto facts =
+        std::make_unique<PoolFacts>(PoolFacts{.id = pool.meta.id,
+                                              .form = pool.spec.form,
+                                              .projects = intern_all(names, pool.spec.projects),
+                                              .from = names.intern(pool.spec.from),
+                                              .flavor = names.intern(pool.spec.flavor),
+                                              .devices = pool.spec.devices});
+    for (const model::HeldDevice& held : pool.status.held)
+        facts->held.push_back({names.intern(held.node), held.index});
     std::ranges::sort(facts->held);
     inside_->set_pool(names.intern(pool.meta.name), std::move(facts));
     inside_->end_call();
@@ -71,13 +90,18 @@ void Planner::remove_pool(const std::string& name) {
 void Planner::put_queue(const model::Queue& queue) {
     Names& names = inside_->names;
     auto facts = std::make_unique<QueueFacts>(
-        QueueFacts{.parent = names.intern(queue.spec.parent), .pool = names.intern(queue.spec.pool),
+        QueueFacts{.parent = names.intern(queue.spec.parent),
+                   .pool = names.intern(queue.spec.pool),
                    .projects = intern_all(names, queue.spec.projects),
                    .stopped = queue.spec.stop != model::StopPolicy::none});
     for (const model::FlavorQuota& quota : queue.spec.quotas) {
-        facts->quotas.push_back({.flavor = quota.flavor == "*" ? no_name : names.intern(quota.flavor),
-                                 .nominal = quota.nominal, .borrow_limit = quota.borrow_limit,
-                                 .lend_limit = quota.lend_limit, .max = quota.max, .weight = quota.weight});
+        facts->quotas.push_back(
+            {.flavor = quota.flavor == "*" ? no_name : names.intern(quota.flavor),
+             .nominal = quota.nominal,
+             .borrow_limit = quota.borrow_limit,
+             .lend_limit = quota.lend_limit,
+             .max = quota.max,
+             .weight = quota.weight});
     }
     inside_->set_queue(names.intern(queue.meta.name), std::move(facts));
     inside_->end_call();
@@ -90,12 +114,14 @@ void Planner::remove_queue(const std::string& name) {
 
 void Planner::put_entry(const Entry& entry) {
     Slot slot = slot_of(inside_->names, entry);
-    if (const auto same = inside_->entries.find({entry.id, entry.part}); same != inside_->entries.end()) {
+    if (const auto same = inside_->entries.find({entry.id, entry.part});
+        same != inside_->entries.end()) {
         Slot& before = inside_->slots[spot(same->second)];
         if (*before.shown == entry) return;
         inside_->wake_after_release(before);
         inside_->remove_slot(same->second);
-    } else if (const auto work = inside_->workloads.find(entry.workload); work != inside_->workloads.end()) {
+    } else if (const auto work = inside_->workloads.find(entry.workload);
+               work != inside_->workloads.end()) {
         for (int index : work->second.slots) {  // what a plan placed gets its replica's id
             const Slot& planned = inside_->slots[spot(index)];
             if (!planned.provisional || !is_same_place(planned, slot)) continue;
@@ -105,7 +131,8 @@ void Planner::put_entry(const Entry& entry) {
     }
     inside_->add_slot(std::move(slot));
     inside_->waiting.wake({WakeOn::leavers_of_pool, inside_->names.find(entry.pool)});
-    if (const int node = inside_->quota.find(inside_->names.find(entry.queue)); node >= 0 && !inside_->dirty) {
+    if (const int node = inside_->quota.find(inside_->names.find(entry.queue));
+        node >= 0 && !inside_->dirty) {
         inside_->waiting.wake({WakeOn::borrowers_of_tree, inside_->quota.nodes()[spot(node)].root});
     }
     inside_->end_call();
@@ -128,7 +155,8 @@ void Planner::set_leaving(RowId id, std::int64_t part) {
 }
 
 void Planner::put_demand(const Demand& demand) {
-    if (const int slot = inside_->waiting.find(demand.workload); slot >= 0) inside_->take_demand(slot);
+    if (const int slot = inside_->waiting.find(demand.workload); slot >= 0)
+        inside_->take_demand(slot);
     inside_->put_demand(demand);
     inside_->end_call();
 }
@@ -141,11 +169,12 @@ void Planner::remove_demand(RowId workload) {
 }
 
 void Planner::put_occupant(const Occupant& occupant) {
-    inside_->set_occupant(occupant.workload,
-                          std::make_unique<OccupantFacts>(OccupantFacts{
-                              .queue = inside_->names.intern(occupant.queue), .priority = occupant.priority,
-                              .preemptible = occupant.preemptible, .started = occupant.started,
-                              .safe_at = occupant.safe_at}));
+    inside_->set_occupant(occupant.workload, std::make_unique<OccupantFacts>(OccupantFacts{
+                                                 .queue = inside_->names.intern(occupant.queue),
+                                                 .priority = occupant.priority,
+                                                 .preemptible = occupant.preemptible,
+                                                 .started = occupant.started,
+                                                 .safe_at = occupant.safe_at}));
     inside_->end_call();
 }
 
@@ -156,7 +185,8 @@ void Planner::remove_occupant(RowId workload) {
 
 const Entry* Planner::find_entry(RowId id, std::int64_t part) const {
     const auto found = inside_->entries.find({id, part});
-    return found == inside_->entries.end() ? nullptr : inside_->slots[spot(found->second)].shown.get();
+    return found == inside_->entries.end() ? nullptr
+                                           : inside_->slots[spot(found->second)].shown.get();
 }
 
 bool Planner::claim_is_free(RowId id, std::int64_t part) const {
@@ -182,7 +212,9 @@ Plan Planner::plan(Instant now, std::int64_t step_budget) {
     return plan;
 }
 
-std::optional<model::Verdict> Planner::verdict(RowId workload) const { return inside_->verdict(workload); }
+std::optional<model::Verdict> Planner::verdict(RowId workload) const {
+    return inside_->verdict(workload);
+}
 
 std::size_t Planner::mark() {
     inside_->marked = true;
@@ -202,7 +234,11 @@ void Planner::forget() {
     inside_->waiting.drop_empty_classes();
 }
 
-std::string Planner::recount() const { return inside_->recount(); }
-std::uint64_t Planner::digest() const { return inside_->fingerprint; }
+std::string Planner::recount() const {
+    return inside_->recount();
+}
+std::uint64_t Planner::digest() const {
+    return inside_->fingerprint;
+}
 
 }  // namespace tandem::sched

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planner: the scheduler's own picture of capacity, quota and waiting work, kept up to date by core with small
-// calls, and asked for a plan after each batch. PURE: no clock, no I/O; work is bounded by a step budget.
+// Planner: the scheduler's own picture of capacity, quota and waiting work, kept up to date by core
+// with small calls, and asked for a plan after each batch. PURE: no clock, no I/O; work is bounded
+// by a step budget.
 //
 // Invariants
-//  1. Usage of a queue node = sum of its entries and its children's; a recount from entries equals it.
-//  2. On each device: allocations + holds <= 1000 milli; a new placement never counts on capacity that a
+//  1. Usage of a queue node = sum of its entries and its children's; a recount from entries equals
+//  it.
+//  2. On each device: allocations + holds <= 1000 milli; a new placement never counts on capacity
+//  that a
 //     claim or a leaving entry still has.
 //  3. Same calls, same plan.
 //
-// plan() applies what it decides to the picture itself (entries of kind claim or allocation are added, victims
-// marked leaving), so that later placements of the same plan see it; core then makes it true in the same batch:
-// put_entry for the same workload at the same place takes the planned entry over; what is not put before forget()
-// is given back. A demand that was placed waits no longer. Devices of reserved pools: types.h, PoolFilled.
+// plan() applies what it decides to the picture itself (entries of kind claim or allocation are
+// added, victims marked leaving), so that later placements of the same plan see it; core then makes
+// it true in the same batch: put_entry for the same workload at the same place takes the planned
+// entry over; what is not put before forget() is given back. A demand that was placed waits no
+// longer. Devices of reserved pools: types.h, PoolFilled.
 //
-// Quota is charged for every entry until it is removed; a claim may stand beside the victims that still leave.
-// A queue (or pool) that does not exist, or one that is stopped, keeps its demands waiting.
+// Quota is charged for every entry until it is removed; a claim may stand beside the victims that
+// still leave. A queue (or pool) that does not exist, or one that is stopped, keeps its demands
+// waiting.
 //
-// Undo: mark() before a batch; rollback(mark) takes every change since back; forget(mark) drops the log.
-// Thread rule: one owner.
+// Undo: mark() before a batch; rollback(mark) takes every change since back; forget(mark) drops the
+// log. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +41,14 @@ struct QueueLine {
     std::string parent{};
     std::string flavor{};
     std::int64_t nominal = 0;
-    std::int64_t used = 0;       // subtree
-    std::int64_t borrowed = 0;   // used beyond nominal
-    std::int64_t waiting = 0;    // workloads
+    std::int64_t used = 0;      // subtree
+    std::int64_t borrowed = 0;  // used beyond nominal
+    std::int64_t waiting = 0;   // workloads
 };
 struct PoolLine {
     std::string pool{};
     std::string flavor{};
-    std::int64_t total = 0;      // milli-devices that the pool owns now
+    std::int64_t total = 0;  // milli-devices that the pool owns now
     std::int64_t used = 0;
     std::int64_t idle = 0;
 };
@@ -76,7 +81,8 @@ class Planner {
 
     Plan plan(Instant now, std::int64_t step_budget);
 
-    // Why a waiting workload waits: computed on demand with true numbers; absent when it does not wait.
+    // Why a waiting workload waits: computed on demand with true numbers; absent when it does not
+    // wait.
     std::optional<model::Verdict> verdict(RowId workload) const;
     std::vector<QueueLine> queue_lines() const;
     std::vector<PoolLine> pool_lines() const;

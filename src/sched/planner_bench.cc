@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan costs: 10,000 nodes of 8 devices. Engine alone: no store, no API; entries are the plan's own.
+// What a plan costs: 10,000 nodes of 8 devices. Engine alone: no store, no API; entries are the
+// plan's own.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -16,7 +17,8 @@ void add_nodes(Planner& planner, std::int64_t nodes) {
         model::Node node;
         node.meta = {.id = RowId{n + 1}, .name = "node-" + std::to_string(n)};
         node.status = {.ready = true, .cpu_milli = 64'000, .memory_bytes = std::int64_t{1} << 40};
-        for (std::int64_t d = 0; d < 8; ++d) node.status.devices.push_back({.index = d, .flavor = "h200"});
+        for (std::int64_t d = 0; d < 8; ++d)
+            node.status.devices.push_back({.index = d, .flavor = "h200"});
         planner.put_node(node);
     }
 }
@@ -31,17 +33,24 @@ void furnish(Planner& planner, std::int64_t nodes, std::int64_t queues) {
     for (std::int64_t q = 0; q < queues; ++q) {
         model::Queue queue;
         queue.meta = {.name = "team-" + std::to_string(q)};
-        queue.spec = {.parent = "root", .quotas = {{.flavor = "h200", .nominal = nodes * 8000 / queues}}};
+        queue.spec = {.parent = "root",
+                      .quotas = {{.flavor = "h200", .nominal = nodes * 8000 / queues}}};
         planner.put_queue(queue);
     }
     add_nodes(planner, nodes);
     planner.queue_lines();  // builds the tables, which is no part of a plan
 }
 
-Demand demand(std::int64_t id, std::int64_t queues, std::int64_t count, std::int64_t devices, std::int64_t priority = 0) {
-    Demand demand{.workload = RowId{id}, .queue = "team-" + std::to_string(id % queues), .project = "vision",
-                  .priority = priority, .submitted = Instant{id}};
-    demand.parts.push_back({.role = "worker", .count = count, .each = {.devices = devices, .flavor = "h200", .cpu_milli = 1000}});
+Demand demand(std::int64_t id, std::int64_t queues, std::int64_t count, std::int64_t devices,
+              std::int64_t priority = 0) {
+    Demand demand{.workload = RowId{id},
+                  .queue = "team-" + std::to_string(id % queues),
+                  .project = "vision",
+                  .priority = priority,
+                  .submitted = Instant{id}};
+    demand.parts.push_back({.role = "worker",
+                            .count = count,
+                            .each = {.devices = devices, .flavor = "h200", .cpu_milli = 1000}});
     return demand;
 }
 
@@ -53,7 +62,8 @@ void fill_single_devices(benchmark::State& state) {
         {
             Planner planner;
             furnish(planner, 10'000, queues);
-            for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, queues, 1, 1000));
+            for (std::int64_t id = 1; id <= 80'000; ++id)
+                planner.put_demand(demand(id, queues, 1, 1000));
             state.ResumeTiming();
             const Plan plan = planner.plan(Instant{1}, all_steps);
             state.PauseTiming();
@@ -63,7 +73,12 @@ void fill_single_devices(benchmark::State& state) {
     }
     state.SetItemsProcessed(state.iterations() * 80'000);
 }
-BENCHMARK(fill_single_devices)->Arg(1)->Arg(10)->Arg(1000)->Unit(benchmark::kMillisecond)->Iterations(3);
+BENCHMARK(fill_single_devices)
+    ->Arg(1)
+    ->Arg(10)
+    ->Arg(1000)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(3);
 
 // One gang of 1,000 x 8 devices on an empty cluster.
 void place_gang(benchmark::State& state) {
@@ -87,7 +102,8 @@ void pass_with_nothing_to_do(benchmark::State& state) {
     furnish(planner, 10'000, 10);
     for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, 10, 1, 1000));
     planner.plan(Instant{1}, all_steps);
-    for (std::int64_t id = 100'001; id <= 200'000; ++id) planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
+    for (std::int64_t id = 100'001; id <= 200'000; ++id)
+        planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
     planner.plan(Instant{2}, all_steps);
     for (auto _ : state) benchmark::DoNotOptimize(planner.plan(Instant{3}, all_steps));
 }
@@ -99,7 +115,8 @@ void pass_over_all_shapes(benchmark::State& state) {
     furnish(planner, 10'000, 10);
     for (std::int64_t id = 1; id <= 80'000; ++id) planner.put_demand(demand(id, 10, 1, 1000));
     planner.plan(Instant{1}, all_steps);
-    for (std::int64_t id = 100'001; id <= 200'000; ++id) planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
+    for (std::int64_t id = 100'001; id <= 200'000; ++id)
+        planner.put_demand(demand(id, 10, 1 + id % 100, 1000 + id % 8 * 1000));
     for (auto _ : state) {
         state.PauseTiming();
         const std::size_t mark = planner.mark();
@@ -119,10 +136,19 @@ void preempt_for_gang(benchmark::State& state) {
     const Plan filled = planner.plan(Instant{1}, all_steps);
     for (const Placement& placement : filled.placements) {
         const PlacedReplica& replica = placement.replicas.front();
-        planner.put_entry({.id = placement.workload, .workload = placement.workload, .node = replica.node,
-                           .devices = replica.devices, .flavor = "h200", .cpu_milli = 1000, .queue = "team-0",
-                           .pool = "default", .project = "vision"});
-        planner.put_occupant({.workload = placement.workload, .queue = "team-0", .started = Instant{1}, .safe_at = Instant{1}});
+        planner.put_entry({.id = placement.workload,
+                           .workload = placement.workload,
+                           .node = replica.node,
+                           .devices = replica.devices,
+                           .flavor = "h200",
+                           .cpu_milli = 1000,
+                           .queue = "team-0",
+                           .pool = "default",
+                           .project = "vision"});
+        planner.put_occupant({.workload = placement.workload,
+                              .queue = "team-0",
+                              .started = Instant{1},
+                              .safe_at = Instant{1}});
     }
     const std::size_t mark = planner.mark();
     for (auto _ : state) {
@@ -135,7 +161,12 @@ void preempt_for_gang(benchmark::State& state) {
         if (plan.placements.size() != 1) state.SkipWithError("nobody left for it");
     }
 }
-BENCHMARK(preempt_for_gang)->Arg(1)->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond)->Iterations(5);
+BENCHMARK(preempt_for_gang)
+    ->Arg(1)
+    ->Arg(10)
+    ->Arg(100)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
 
 }  // namespace
 }  // namespace tandem::sched

@@ -15,7 +15,8 @@ using model::ReasonCode;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-void furnish(World& world, std::int64_t nodes, std::int64_t devices, std::vector<model::FlavorQuota> quotas = {}) {
+void furnish(World& world, std::int64_t nodes, std::int64_t devices,
+             std::vector<model::FlavorQuota> quotas = {}) {
     world.pool("default");
     world.queue("team", std::move(quotas));
     for (std::int64_t i = 0; i < nodes; ++i) world.node("n" + std::to_string(i), devices);
@@ -86,7 +87,8 @@ TEST(Planner, best_fit_fills_the_fuller_node_first) {
 TEST(Planner, halves_are_packed_two_to_a_device_but_never_across_projects) {
     World world;
     furnish(world, 1, 4);
-    for (std::int64_t id = 1; id <= 4; ++id) world.submit({.id = id, .devices = 500, .project = id <= 3 ? "red" : "blue"});
+    for (std::int64_t id = 1; id <= 4; ++id)
+        world.submit({.id = id, .devices = 500, .project = id <= 3 ? "red" : "blue"});
     const Plan plan = world.plan();
     ASSERT_EQ(plan.placements.size(), 4U);
     std::map<std::int64_t, std::set<bool>> projects;
@@ -107,7 +109,8 @@ TEST(Planner, sixteen_halves_in_one_burst_stand_two_to_a_device) {
     furnish(world, 1, 8);
     for (std::int64_t id = 1; id <= 16; ++id) world.submit({.id = id, .devices = 500});
     std::map<std::int64_t, int> count;
-    for (const Placement& placement : world.plan().placements) count[placement.replicas[0].devices[0].index] += 1;
+    for (const Placement& placement : world.plan().placements)
+        count[placement.replicas[0].devices[0].index] += 1;
     EXPECT_EQ(count.size(), 8U);
     for (const auto& [device, n] : count) EXPECT_EQ(n, 2);
 }
@@ -120,7 +123,8 @@ TEST(Planner, halves_of_one_gang_share_no_device) {
     const Plan plan = world.plan();
     ASSERT_EQ(plan.placements.size(), 1U);
     std::set<std::int64_t> devices;
-    for (const PlacedReplica& replica : plan.placements[0].replicas) devices.insert(replica.devices[0].index);
+    for (const PlacedReplica& replica : plan.placements[0].replicas)
+        devices.insert(replica.devices[0].index);
     EXPECT_EQ(devices.size(), 3U);
     EXPECT_EQ(world.why(2), ReasonCode::never_fits);
 }
@@ -134,7 +138,8 @@ TEST(Planner, any_flavor_is_one_flavor_for_the_whole_part) {
     world.submit({.id = 1, .count = 3});
     const Plan plan = world.plan();
     ASSERT_EQ(plan.placements.size(), 1U);
-    for (const PlacedReplica& replica : plan.placements[0].replicas) EXPECT_EQ(replica.flavor, "h200");
+    for (const PlacedReplica& replica : plan.placements[0].replicas)
+        EXPECT_EQ(replica.flavor, "h200");
     world.submit({.id = 2, .count = 2, .flavor = "h200"});
     EXPECT_THAT(placed(world.plan()), IsEmpty());
     EXPECT_EQ(world.why(2), ReasonCode::no_capacity);
@@ -230,7 +235,8 @@ TEST(Planner, verdict_tells_position_and_what_would_help) {
     EXPECT_EQ(verdict->position, 2);
     EXPECT_EQ(verdict->reason.code, ReasonCode::no_capacity);
     ASSERT_EQ(verdict->remedies.size(), 2U);
-    EXPECT_EQ(verdict->remedies[0], (model::Reason{ReasonCode::no_capacity, {{"flavor", "h200"}, {"missing", "1"}}}));
+    EXPECT_EQ(verdict->remedies[0],
+              (model::Reason{ReasonCode::no_capacity, {{"flavor", "h200"}, {"missing", "1"}}}));
     EXPECT_EQ(verdict->remedies[1], (model::Reason{ReasonCode::preempted, {{"priority", "8"}}}));
     EXPECT_FALSE(world.planner.verdict(RowId{1}));
 }
@@ -255,7 +261,11 @@ TEST(Planner, verdict_names_missing_queue_pool_and_project) {
 TEST(Planner, reserved_pool_is_filled_and_refuses_others_while_idle) {
     World world;
     furnish(world, 2, 2);
-    world.pool("vip", {.form = model::Form::reserved, .projects = {"red"}, .from = "default", .flavor = "h200", .devices = 3});
+    world.pool("vip", {.form = model::Form::reserved,
+                       .projects = {"red"},
+                       .from = "default",
+                       .flavor = "h200",
+                       .devices = 3});
     world.queue("held", {}, "", "vip");
     const Plan plan = world.plan();
     ASSERT_EQ(plan.pools.size(), 1U);
@@ -278,7 +288,8 @@ TEST(Planner, reserved_pool_takes_devices_as_they_come_free) {
     furnish(world, 1, 2);
     world.submit({.id = 1, .count = 2});
     world.plan();
-    world.pool("vip", {.form = model::Form::reserved, .from = "default", .flavor = "h200", .devices = 1});
+    world.pool("vip",
+               {.form = model::Form::reserved, .from = "default", .flavor = "h200", .devices = 1});
     world.queue("held", {}, "", "vip");
     world.submit({.id = 2, .queue = "held"});
     EXPECT_THAT(world.plan().pools, IsEmpty());

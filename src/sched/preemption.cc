@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption: who may be asked to leave for a demand that does not fit, and the smallest set of them that is proved
-// to make it fit. Two rights:
-//   priority  inside its own queue, workloads of strictly lower priority; those that a quota protects (see reclaim)
+// Preemption: who may be asked to leave for a demand that does not fit, and the smallest set of
+// them that is proved to make it fit. Two rights:
+//   priority  inside its own queue, workloads of strictly lower priority; those that a quota
+//   protects (see reclaim)
 //             only for a demand that it would protect as well
-//   reclaim   a queue that stays within its own quota, from work of others beyond theirs. On every level up to the
-//             common ancestor, a quota protects the work that it can hold, in order of precedence: what can't be
-//             asked to leave, then larger priority, earlier start, earlier id
-// Victims are whole workloads, cheapest first: lowest priority, least work lost, latest started, latest id.
+//   reclaim   a queue that stays within its own quota, from work of others beyond theirs. On every
+//   level up to the
+//             common ancestor, a quota protects the work that it can hold, in order of precedence:
+//             what can't be asked to leave, then larger priority, earlier start, earlier id
+// Victims are whole workloads, cheapest first: lowest priority, least work lost, latest started,
+// latest id.
 //
-// Why this does not go round in circles: reclaim never takes protected work and what it places is protected; so the
-// protected work of a queue changes only by arrivals, ends, and priority, each time to work of larger precedence.
+// Why this does not go round in circles: reclaim never takes protected work and what it places is
+// protected; so the protected work of a queue changes only by arrivals, ends, and priority, each
+// time to work of larger precedence.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -20,12 +24,14 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 struct Victim {
     RowId workload{};
     std::int64_t priority = 0;
-    std::int64_t lost = 0;   // milli-device-milliseconds since the last checkpoint
+    std::int64_t lost = 0;  // milli-device-milliseconds since the last checkpoint
     Instant started{};
     bool reclaim = false;
 };
@@ -74,7 +80,7 @@ struct Planner::Inside::Hunt {
     Attempt attempt{.view = View::future, .kind = EntryKind::claim};
     std::vector<Need> needs{};
     bool may_reclaim = false;
-    bool shields = false;                  // somebody of lower priority is protected from the demand
+    bool shields = false;  // somebody of lower priority is protected from the demand
     std::vector<Victim> victims{};
 
     void find_needs();
@@ -97,27 +103,32 @@ void Planner::Inside::Hunt::find_needs() {
     needs.clear();
     for (const DemandPart& part : demand.parts) {
         if (part.each.devices == 0) continue;
-        const int flavor = part.each.flavor.empty() ? attempt.only_flavor : inside.names.find(part.each.flavor);
+        const int flavor =
+            part.each.flavor.empty() ? attempt.only_flavor : inside.names.find(part.each.flavor);
         const int row = inside.quota.flavor_row(flavor);
         if (row < 0) continue;
         const std::int64_t milli = bounded_product(part.each.devices, part.count);
         const auto same = std::ranges::find(needs, row, &Need::flavor_row);
-        if (same == needs.end()) needs.push_back({row, milli});
-        else same->milli = bounded_product(same->milli + milli, 1);
+        if (same == needs.end())
+            needs.push_back({row, milli});
+        else
+            same->milli = bounded_product(same->milli + milli, 1);
     }
     may_reclaim = !needs.empty() && std::ranges::all_of(needs, [this](const Need& need) {
         return inside.quota.is_under_nominal(view.node, need.flavor_row, need.milli);
     });
 }
 
-// With the right to reclaim, new borrowers count; without, the queue's own use may fall and give the right. Whom a
-// quota protects changes with all use at its level.
+// With the right to reclaim, new borrowers count; without, the queue's own use may fall and give
+// the right. Whom a quota protects changes with all use at its level.
 void Planner::Inside::Hunt::add_keys(Attempt& failed) const {
-    if (may_reclaim || shields) failed.add_key({WakeOn::borrowers_of_tree, inside.quota.nodes()[spot(view.node)].root});
+    if (may_reclaim || shields)
+        failed.add_key({WakeOn::borrowers_of_tree, inside.quota.nodes()[spot(view.node)].root});
     for (const Need& need : needs) {
         if (may_reclaim && !shields) break;
         for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
-            failed.add_key({WakeOn::quota, static_cast<std::int64_t>(inside.quota.row_index(node, need.flavor_row))});
+            failed.add_key({WakeOn::quota, static_cast<std::int64_t>(
+                                               inside.quota.row_index(node, need.flavor_row))});
             if (!shields) break;
         }
     }
@@ -126,7 +137,8 @@ void Planner::Inside::Hunt::add_keys(Attempt& failed) const {
 void Planner::Inside::Hunt::consider(RowId workload, bool reclaim, Instant now) {
     const auto found = inside.workloads.find(workload);
     plan.steps_used += 1;
-    if (found == inside.workloads.end() || !found->second.occupant || workload == demand.workload) return;
+    if (found == inside.workloads.end() || !found->second.occupant || workload == demand.workload)
+        return;
     const OccupantFacts& occupant = *found->second.occupant;
     if (!occupant.preemptible) return;
     std::int64_t milli = 0;
@@ -139,15 +151,16 @@ void Planner::Inside::Hunt::consider(RowId workload, bool reclaim, Instant now) 
     }
     if (!stays) return;
     const std::int64_t since = std::max<std::int64_t>(0, (now - occupant.safe_at).ms);
-    victims.push_back({workload, occupant.priority, bounded_product(since, milli),
-                       occupant.started, reclaim});
+    victims.push_back(
+        {workload, occupant.priority, bounded_product(since, milli), occupant.started, reclaim});
 }
 
 void Planner::Inside::Hunt::find_victims(Instant now) {
     victims.clear();
     shields = false;
     const int own_queue = inside.quota.nodes()[spot(view.node)].name;
-    if (const auto own = inside.occupants_of_queue.find(own_queue); own != inside.occupants_of_queue.end()) {
+    if (const auto own = inside.occupants_of_queue.find(own_queue);
+        own != inside.occupants_of_queue.end()) {
         const std::set<RowId> shielded = find_shielded(now);
         shields = !shielded.empty();
         for (RowId workload : own->second) {
@@ -159,14 +172,15 @@ void Planner::Inside::Hunt::find_victims(Instant now) {
     std::ranges::sort(victims, is_cheaper);
 }
 
-// Work that quotas protect, and would not protect the demand in its place: others could take back from the demand
-// what it takes here, and the one that left would come back for it.
+// Work that quotas protect, and would not protect the demand in its place: others could take back
+// from the demand what it takes here, and the one that left would come back for it.
 std::set<RowId> Planner::Inside::Hunt::find_shielded(Instant now) const {
     std::set<RowId> shielded;
     for (const Need& need : needs) {
         for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
             const QuotaRow& row = inside.quota.row(node, need.flavor_row);
-            if (!row.limited || inside.quota.nodes()[spot(node)].parent < 0) break;  // nobody stands beside a root
+            if (!row.limited || inside.quota.nodes()[spot(node)].parent < 0)
+                break;  // nobody stands beside a root
             std::set<RowId> protected_work;
             std::vector<Holding> holdings = judge(node, need.flavor_row, protected_work);
             std::int64_t unknown = row.used[at(View::future)];
@@ -193,7 +207,8 @@ void Planner::Inside::Hunt::find_reclaimable(Instant now) {
                 const std::vector<Holding> below = judge(child, need.flavor_row, protected_work);
                 holdings.insert(holdings.end(), below.begin(), below.end());
             }
-            // An inner queue's own work stands beside its children, with what the queue itself is given.
+            // An inner queue's own work stands beside its children, with what the queue itself is
+            // given.
             std::vector<Holding> own = list_holdings(parent, need.flavor_row);
             protect(own, inside.quota.row(parent, need.flavor_row).nominal, protected_work);
             holdings.insert(holdings.end(), own.begin(), own.end());
@@ -212,7 +227,8 @@ std::vector<Holding> Planner::Inside::Hunt::list_holdings(int node, int flavor_r
     if (found == inside.occupants_of_queue.end()) return holdings;
     for (RowId workload : found->second) {
         const WorkloadState& state = inside.workloads.at(workload);
-        Holding holding{workload, state.occupant->preemptible, state.occupant->priority, state.occupant->started};
+        Holding holding{workload, state.occupant->preemptible, state.occupant->priority,
+                        state.occupant->started};
         for (int index : state.slots) {
             const Slot& slot = inside.slots[spot(index)];
             if (!slot.leaving && slot.flavor == flavor) holding.milli += slot.milli;
@@ -224,7 +240,8 @@ std::vector<Holding> Planner::Inside::Hunt::list_holdings(int node, int flavor_r
 }
 
 // The holdings at and below a node; adds those that its quota, or one below, protects.
-std::vector<Holding> Planner::Inside::Hunt::judge(int node, int flavor_row, std::set<RowId>& protected_work) const {
+std::vector<Holding> Planner::Inside::Hunt::judge(int node, int flavor_row,
+                                                  std::set<RowId>& protected_work) const {
     const QuotaRow& row = inside.quota.row(node, flavor_row);
     if (row.used[at(View::future)] == 0) return {};
     std::vector<Holding> holdings = list_holdings(node, flavor_row);
@@ -234,7 +251,8 @@ std::vector<Holding> Planner::Inside::Hunt::judge(int node, int flavor_row, std:
     }
     std::int64_t known = 0;
     for (const Holding& holding : holdings) known += holding.milli;
-    const std::int64_t unknown = row.used[at(View::future)] - known;  // entries that no occupant answers for
+    const std::int64_t unknown =
+        row.used[at(View::future)] - known;  // entries that no occupant answers for
     protect(holdings, row.quota - unknown, protected_work);
     return holdings;
 }
@@ -260,8 +278,10 @@ std::vector<Victim> Planner::Inside::Hunt::find_least() {
     std::size_t high = victims.size();
     while (low < high) {
         const std::size_t middle = low + (high - low) / 2;
-        if (fits_after(std::span(victims).first(middle))) high = middle;
-        else low = middle + 1;
+        if (fits_after(std::span(victims).first(middle)))
+            high = middle;
+        else
+            low = middle + 1;
     }
     return {victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(high)};
 }
@@ -272,13 +292,15 @@ void Planner::Inside::Hunt::narrow_to_touched(std::vector<Victim>& list) {
     for (const Victim& victim : list) evict(victim);
     const bool fits = inside.place(class_index, demand, attempt, plan);
     std::set<int> used;
-    for (const Attempt::Placed& placed : attempt.placed) used.insert(inside.slots[spot(placed.slot)].node);
+    for (const Attempt::Placed& placed : attempt.placed)
+        used.insert(inside.slots[spot(placed.slot)].node);
     inside.undo_to(mark);
     if (!fits) return;
     std::vector<Victim> touched;
     for (const Victim& victim : list) {
         const std::vector<int>& held = inside.workloads.at(victim.workload).slots;
-        if (std::ranges::any_of(held, [&](int index) { return used.contains(inside.slots[spot(index)].node); })) {
+        if (std::ranges::any_of(
+                held, [&](int index) { return used.contains(inside.slots[spot(index)].node); })) {
             touched.push_back(victim);
         }
     }
@@ -313,12 +335,13 @@ void Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out)
     TANDEM_ASSERT(fits, "a placement that was proved holds");
     inside.write(demand, attempt, out);
     for (const Victim& victim : list) {
-        out.evictions.push_back({victim.workload, victim.reclaim ? model::ReasonCode::reclaimed : model::ReasonCode::preempted});
+        out.evictions.push_back({victim.workload, victim.reclaim ? model::ReasonCode::reclaimed
+                                                                 : model::ReasonCode::preempted});
     }
 }
 
-bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now, Attempt& failed, Plan& plan,
-                              Placement& out) {
+bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now, Attempt& failed,
+                              Plan& plan, Placement& out) {
     Hunt hunt{*this, class_index, demand, plan, view_of(class_index)};
     const int queue = quota.nodes()[spot(hunt.view.node)].name;
     failed.add_key({WakeOn::occupants_of_queue, queue});
@@ -328,7 +351,8 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
     std::vector<int> choices{no_name};
     if (any_flavor) {
         choices.clear();
-        for (int index : capacity.domains_of(hunt.view.pool)) choices.push_back(capacity.domain(index).flavor);
+        for (int index : capacity.domains_of(hunt.view.pool))
+            choices.push_back(capacity.domain(index).flavor);
     }
     for (int flavor : choices) {
         hunt.attempt.only_flavor = flavor;
@@ -337,7 +361,8 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
         hunt.add_keys(failed);
         if (hunt.victims.empty() || !hunt.fits_after(hunt.victims)) continue;
         if (hunt.fits_after({})) {  // what is leaving already will do
-            failed.add_key({WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
+            failed.add_key(
+                {WakeOn::leavers_of_pool, hunt.view.pool});  // unless somebody else takes it
             continue;
         }
         std::vector<Victim> list = hunt.find_least();

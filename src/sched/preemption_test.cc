@@ -13,7 +13,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-model::FlavorQuota quota(std::int64_t nominal) { return {.flavor = "h200", .nominal = nominal * 1000}; }
+model::FlavorQuota quota(std::int64_t nominal) {
+    return {.flavor = "h200", .nominal = nominal * 1000};
+}
 
 std::vector<std::int64_t> victims(const Plan& plan) {
     std::vector<std::int64_t> ids;
@@ -49,7 +51,8 @@ TEST(Preemption, higher_priority_takes_the_cheapest_lower_one_by_a_claim) {
     EXPECT_THAT(world.plan().placements, IsEmpty());
     world.settle();
     EXPECT_EQ(world.planner.find_entry(claim)->kind, EntryKind::allocation);
-    EXPECT_THAT(world.plan().placements, IsEmpty());  // the victim waits, nobody goes round in circles
+    EXPECT_THAT(world.plan().placements,
+                IsEmpty());  // the victim waits, nobody goes round in circles
     EXPECT_EQ(world.planner.recount(), "");
 }
 
@@ -66,7 +69,8 @@ TEST(Preemption, equal_priority_and_not_preemptible_stay) {
     EXPECT_EQ(world.why(3), ReasonCode::no_capacity);
 }
 
-// 4 nodes of 8; 6 of each are held by high priority: an 8-device job can't be helped and harms nobody.
+// 4 nodes of 8; 6 of each are held by high priority: an 8-device job can't be helped and harms
+// nobody.
 TEST(Preemption, nobody_leaves_unless_the_whole_placement_is_proved) {
     World world;
     world.pool("default");
@@ -95,17 +99,19 @@ TEST(Preemption, victims_are_no_more_than_needed_and_whole_gangs) {
     world.queue("team");
     world.node("a", 4);
     world.node("b", 4);
-    world.submit({.id = 1, .count = 4});   // node a
+    world.submit({.id = 1, .count = 4});  // node a
     world.plan();
-    world.submit({.id = 2, .count = 2});   // node b
+    world.submit({.id = 2, .count = 2});  // node b
     world.submit({.id = 3, .count = 2});
     world.plan();
     world.submit({.id = 4, .devices = 4000, .priority = 1});
     const Plan plan = world.plan();
     EXPECT_THAT(placed(plan), ElementsAre(4));
     ASSERT_EQ(plan.placements[0].replicas.size(), 1U);
-    if (plan.placements[0].replicas[0].node == "a") EXPECT_THAT(victims(plan), ElementsAre(1));
-    else EXPECT_THAT(victims(plan), UnorderedElementsAre(2, 3));
+    if (plan.placements[0].replicas[0].node == "a")
+        EXPECT_THAT(victims(plan), ElementsAre(1));
+    else
+        EXPECT_THAT(victims(plan), UnorderedElementsAre(2, 3));
 }
 
 // Cohort {A nominal 3; B nominal 0}: B borrows 1; A(4) can never be, A(3) takes back, once.
@@ -193,7 +199,8 @@ TEST(Preemption, freed_capacity_goes_to_the_claimant_not_to_the_next_in_line) {
     world.settle();
     EXPECT_THAT(world.plan().placements, IsEmpty());
     EXPECT_THAT(world.running(), ElementsAre(2));
-    EXPECT_EQ(world.planner.find_entry(RowId{world.replicas_of(2)[0]})->kind, EntryKind::allocation);
+    EXPECT_EQ(world.planner.find_entry(RowId{world.replicas_of(2)[0]})->kind,
+              EntryKind::allocation);
 }
 
 TEST(Preemption, work_that_leaves_anyway_spares_others) {

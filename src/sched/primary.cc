@@ -9,11 +9,14 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 // Puts, replaces or removes the facts under a name; what stood there before.
 template <class Facts>
-std::unique_ptr<Facts> exchange(std::map<int, Facts>& table, int name, std::unique_ptr<Facts> facts) {
+std::unique_ptr<Facts> exchange(std::map<int, Facts>& table, int name,
+                                std::unique_ptr<Facts> facts) {
     std::unique_ptr<Facts> before;
     if (const auto at = table.find(name); at != table.end()) {
         before = std::make_unique<Facts>(std::move(at->second));
@@ -29,7 +32,8 @@ bool is_same(const std::map<int, Facts>& table, int name, const std::unique_ptr<
     return at == table.end() ? !facts : facts && at->second == *facts;
 }
 
-bool differs_in_held_alone(const std::unique_ptr<PoolFacts>& a, const std::unique_ptr<PoolFacts>& b) {
+bool differs_in_held_alone(const std::unique_ptr<PoolFacts>& a,
+                           const std::unique_ptr<PoolFacts>& b) {
     if (!a || !b) return false;
     PoolFacts copy = *a;
     copy.held = b->held;
@@ -65,13 +69,16 @@ void Planner::Inside::set_pool(int name, std::unique_ptr<PoolFacts> facts) {
     journal.push_back(PoolBefore{name, std::move(before)});
 }
 
-void Planner::Inside::change_owners(int pool, const std::vector<DeviceKey>& before, const std::vector<DeviceKey>& after) {
+void Planner::Inside::change_owners(int pool, const std::vector<DeviceKey>& before,
+                                    const std::vector<DeviceKey>& after) {
     std::vector<DeviceKey> changed;
     std::ranges::set_symmetric_difference(before, after, std::back_inserter(changed));
     std::set<int> touched;
     for (const DeviceKey& key : changed) {
-        if (std::ranges::binary_search(after, key)) owners.insert_or_assign(key, pool);
-        else owners.erase(key);
+        if (std::ranges::binary_search(after, key))
+            owners.insert_or_assign(key, pool);
+        else
+            owners.erase(key);
         touched.insert(key.node);
     }
     for (int node : touched) {
@@ -133,8 +140,10 @@ int Planner::Inside::add_slot(Slot slot) {
     slot.milli = 0;
     for (const Share& share : slot.shares) slot.milli += share.milli;
     fingerprint += fingerprint_of(names, slot);
-    if (slot.provisional) provisional.push_back(index);
-    else entries[{slot.id, slot.part}] = index;
+    if (slot.provisional)
+        provisional.push_back(index);
+    else
+        entries[{slot.id, slot.part}] = index;
     if (slot.workload) workloads[slot.workload].slots.push_back(index);
     if (slot.node >= 0) {
         if (spot(slot.node) >= slots_of_node.size()) slots_of_node.resize(spot(slot.node) + 1);

@@ -21,10 +21,13 @@ struct Chaos {
         world.pool("default");
         world.queue("root");
         world.queue("left", {{.flavor = "h200", .nominal = 4000, .lend_limit = 3000}}, "root");
-        world.queue("right", {{.flavor = "h200", .nominal = 3000, .borrow_limit = 4000, .weight = 2}}, "root");
+        world.queue("right",
+                    {{.flavor = "h200", .nominal = 3000, .borrow_limit = 4000, .weight = 2}},
+                    "root");
         world.queue("team", {{.flavor = "h200", .nominal = 2000, .max = 6000}}, "left");
         world.queue("free");
-        for (int i = 0; i < 4; ++i) world.node("n" + std::to_string(i), 4, i == 3 ? "a100" : "h200", 8000);
+        for (int i = 0; i < 4; ++i)
+            world.node("n" + std::to_string(i), 4, i == 3 ? "a100" : "h200", 8000);
     }
 
     Want draw_want() {
@@ -32,7 +35,8 @@ struct Chaos {
         Want want{.id = next++};
         want.queue = queues[random.below(queues.size())];
         want.count = random.between(1, 3);
-        want.devices = random.chance(300) ? random.between(1, 9) * 100 : random.between(1, 2) * 1000;
+        want.devices =
+            random.chance(300) ? random.between(1, 9) * 100 : random.between(1, 2) * 1000;
         want.priority = random.between(0, 2);
         want.flavor = random.chance(500) ? "h200" : "";
         want.project = random.chance(500) ? "red" : "blue";
@@ -45,20 +49,24 @@ struct Chaos {
         switch (random.below(8)) {
             case 0:
             case 1:
-            case 2: return world.submit(draw_want());
+            case 2:
+                return world.submit(draw_want());
             case 3: {
                 const auto running = world.running();
                 if (running.empty()) return;
                 const std::int64_t id = running[random.below(running.size())];
                 return world.end(id);
             }
-            case 4: return world.settle();
+            case 4:
+                return world.settle();
             case 5: {
                 const std::string node = "n" + std::to_string(random.below(4));
                 const bool ready = random.chance(700);
-                return world.edit_node(node, [ready](model::Node& body) { body.status.ready = ready; });
+                return world.edit_node(node,
+                                       [ready](model::Node& body) { body.status.ready = ready; });
             }
-            default: world.plan(random.between(1, 200));
+            default:
+                world.plan(random.between(1, 200));
         }
     }
 };
@@ -78,8 +86,10 @@ void check_devices(World& world) {
             }
         }
     }
-    for (const auto& [device, milli] : used) EXPECT_LE(milli, 1000) << device.first << device.second;
-    for (const auto& [device, who] : projects) EXPECT_EQ(who.size(), 1U) << device.first << device.second;
+    for (const auto& [device, milli] : used)
+        EXPECT_LE(milli, 1000) << device.first << device.second;
+    for (const auto& [device, who] : projects)
+        EXPECT_EQ(who.size(), 1U) << device.first << device.second;
 }
 
 class Property : public testing::TestWithParam<int> {};
@@ -105,14 +115,18 @@ TEST_P(Property, rollback_restores_everything) {
         const auto now = Instant{chaos.world.now};
         for (int i = 0; i < 10; ++i) {
             const Want want = chaos.draw_want();
-            Demand demand{.workload = RowId{want.id}, .queue = want.queue, .project = want.project,
-                          .priority = want.priority, .submitted = Instant{want.id}};
+            Demand demand{.workload = RowId{want.id},
+                          .queue = want.queue,
+                          .project = want.project,
+                          .priority = want.priority,
+                          .submitted = Instant{want.id}};
             demand.parts.push_back({.count = want.count, .each = {.devices = want.devices}});
             planner.put_demand(demand);
             const auto running = chaos.world.running();
             if (!running.empty()) {
                 const std::int64_t id = running[chaos.random.below(running.size())];
-                for (std::int64_t replica : chaos.world.replicas_of(id)) planner.remove_entry(RowId{replica});
+                for (std::int64_t replica : chaos.world.replicas_of(id))
+                    planner.remove_entry(RowId{replica});
                 planner.remove_occupant(RowId{id});
             }
             planner.plan(now, 1'000'000);
@@ -141,9 +155,11 @@ std::string text_of(const Plan& plan) {
     for (const Placement& placement : plan.placements) {
         text += std::to_string(placement.workload.value) + ":";
         for (const PlacedReplica& replica : placement.replicas) {
-            text += replica.node + "/" + (replica.devices.empty() ? "" : std::to_string(replica.devices[0].index)) + " ";
+            text += replica.node + "/" +
+                    (replica.devices.empty() ? "" : std::to_string(replica.devices[0].index)) + " ";
         }
-        for (const Eviction& eviction : placement.evictions) text += "-" + std::to_string(eviction.workload.value);
+        for (const Eviction& eviction : placement.evictions)
+            text += "-" + std::to_string(eviction.workload.value);
     }
     return text;
 }
@@ -164,7 +180,8 @@ TEST_P(Property, nobody_sleeps_who_could_be_placed) {
     Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 3000);
     for (int i = 0; i < 80; ++i) {
         chaos.step();
-        for (int rounds = 0; !chaos.world.plan().placements.empty(); ++rounds) ASSERT_LT(rounds, 20);
+        for (int rounds = 0; !chaos.world.plan().placements.empty(); ++rounds)
+            ASSERT_LT(rounds, 20);
         const std::size_t mark = chaos.world.planner.mark();
         chaos.world.planner.put_demand({.workload = RowId{999'999}, .queue = "none"});
         chaos.world.planner.rollback(mark);  // wakes everybody
@@ -180,7 +197,8 @@ TEST_P(Property, preemption_comes_to_rest) {
     int quiet = 0;
     for (int round = 0; round < 60 && quiet < 5; ++round) {
         std::size_t evictions = 0;
-        for (const Placement& placement : chaos.world.plan().placements) evictions += placement.evictions.size();
+        for (const Placement& placement : chaos.world.plan().placements)
+            evictions += placement.evictions.size();
         chaos.world.settle();
         quiet = evictions == 0 ? quiet + 1 : 0;
     }

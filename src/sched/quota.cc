@@ -12,7 +12,8 @@ std::vector<int> invert(const std::vector<int>& names) {
     int largest = -1;
     for (int name : names) largest = std::max(largest, name);
     std::vector<int> positions(static_cast<std::size_t>(largest + 1), -1);
-    for (std::size_t i = 0; i < names.size(); ++i) positions[static_cast<std::size_t>(names[i])] = static_cast<int>(i);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        positions[static_cast<std::size_t>(names[i])] = static_cast<int>(i);
     return positions;
 }
 
@@ -25,7 +26,9 @@ const QuotaFacts* find_quota(const QueueFacts& facts, int flavor) {
     return any;
 }
 
-std::int64_t over(std::int64_t amount, std::int64_t limit) { return std::max<std::int64_t>(0, amount - limit); }
+std::int64_t over(std::int64_t amount, std::int64_t limit) {
+    return std::max<std::int64_t>(0, amount - limit);
+}
 
 }  // namespace
 
@@ -40,12 +43,14 @@ void QuotaTree::build(const std::map<int, QueueFacts>& queues, const std::vector
     for (std::size_t n = nodes_.size(); n-- > 0;) {  // children before parents
         const int node = top_down_[n];
         const QueueFacts& facts = queues.at(nodes_[static_cast<std::size_t>(node)].name);
-        for (std::size_t f = 0; f < flavors_.size(); ++f) fill_row(node, facts, static_cast<int>(f));
+        for (std::size_t f = 0; f < flavors_.size(); ++f)
+            fill_row(node, facts, static_cast<int>(f));
     }
     for (int node : top_down_) {  // limited is a property of the tree: from the root down
         const int root = nodes_[static_cast<std::size_t>(node)].root;
         for (std::size_t f = 0; f < flavors_.size(); ++f) {
-            rows_[row_index(node, static_cast<int>(f))].limited = rows_[row_index(root, static_cast<int>(f))].limited;
+            rows_[row_index(node, static_cast<int>(f))].limited =
+                rows_[row_index(root, static_cast<int>(f))].limited;
         }
     }
 }
@@ -55,17 +60,23 @@ void QuotaTree::link(const std::map<int, QueueFacts>& queues) {
     for (const auto& [name, facts] : queues) names.push_back(name);
     by_name_ = invert(names);
     for (const auto& [name, facts] : queues) {
-        nodes_.push_back({.name = name, .parent = find(facts.parent), .pool = facts.pool,
-                          .projects = facts.projects, .stopped = facts.stopped});
+        nodes_.push_back({.name = name,
+                          .parent = find(facts.parent),
+                          .pool = facts.pool,
+                          .projects = facts.projects,
+                          .stopped = facts.stopped});
     }
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
         int above = nodes_[n].parent;
         std::size_t steps = 0;
-        while (above >= 0 && steps++ <= nodes_.size()) above = nodes_[static_cast<std::size_t>(above)].parent;
+        while (above >= 0 && steps++ <= nodes_.size())
+            above = nodes_[static_cast<std::size_t>(above)].parent;
         if (above >= 0) nodes_[n].parent = -1;  // on or below a cycle
     }
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-        if (nodes_[n].parent >= 0) nodes_[static_cast<std::size_t>(nodes_[n].parent)].children.push_back(static_cast<int>(n));
+        if (nodes_[n].parent >= 0)
+            nodes_[static_cast<std::size_t>(nodes_[n].parent)].children.push_back(
+                static_cast<int>(n));
     }
 }
 
@@ -91,7 +102,8 @@ void QuotaTree::order_by_depth() {
 void QuotaTree::fill_row(int node, const QueueFacts& facts, int flavor_row) {
     QuotaRow& row = rows_[row_index(node, flavor_row)];
     std::int64_t lend_limit = model::unlimited;
-    if (const QuotaFacts* stated = find_quota(facts, flavors_[static_cast<std::size_t>(flavor_row)])) {
+    if (const QuotaFacts* stated =
+            find_quota(facts, flavors_[static_cast<std::size_t>(flavor_row)])) {
         row.nominal = stated->nominal;
         row.borrow_limit = stated->borrow_limit;
         row.max = stated->max;
@@ -125,14 +137,16 @@ void QuotaTree::add(int node, int flavor_row, std::int64_t milli, View view) {
     }
 }
 
-std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::int64_t need, View view) const {
+std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::int64_t need,
+                                                View view) const {
     if (need == 0 || flavor_row < 0 || !row(node, flavor_row).limited) return std::nullopt;
     std::int64_t rest = need;
     for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
         const QuotaRow& here = row(node, flavor_row);
         const std::int64_t used = here.used[at(view)];
         const std::int64_t spill = here.spill[at(view)];
-        if (here.max != model::unlimited && used + need > here.max) return QuotaBound{node, used, here.max};
+        if (here.max != model::unlimited && used + need > here.max)
+            return QuotaBound{node, used, here.max};
         if (rest == 0) continue;
         if (nodes_[static_cast<std::size_t>(node)].parent < 0) {
             if (here.quota - spill < rest) return QuotaBound{node, spill, here.quota};
@@ -140,7 +154,8 @@ std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::i
         }
         rest -= std::min(rest, over(here.kept, spill));
         if (here.borrow_limit == model::unlimited) continue;
-        const std::int64_t room = here.quota - here.kept - over(spill, here.kept) + here.borrow_limit;
+        const std::int64_t room =
+            here.quota - here.kept - over(spill, here.kept) + here.borrow_limit;
         if (rest > room) return QuotaBound{node, used, here.quota + here.borrow_limit};
     }
     return std::nullopt;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuotaTree: usage and limits of every (queue, flavor), with nominal lent and borrowed exactly over any number of
-// levels. Amounts in milli-devices. Inside of sched only.
+// QuotaTree: usage and limits of every (queue, flavor), with nominal lent and borrowed exactly over
+// any number of levels. Amounts in milli-devices. Inside of sched only.
 //
 //   quota(q)      = nominal(q) + sum over children of what they lend
-//   kept(q)       = what q never lends = max(0, quota(q) - lendLimit(q))     (0 without a lend limit)
-//   spill(q)      = own entries + sum over children c of max(0, spill(c) - kept(c))
-//   need fits at q: what kept(q) - spill(q) does not cover must fit at the parent, within borrowLimit(q);
+//   kept(q)       = what q never lends = max(0, quota(q) - lendLimit(q))     (0 without a lend
+//   limit) spill(q)      = own entries + sum over children c of max(0, spill(c) - kept(c)) need
+//   fits at q: what kept(q) - spill(q) does not cover must fit at the parent, within
+//   borrowLimit(q);
 //                   at the root within quota - spill; and used + need <= max on every level.
-//   (The arithmetic of hierarchical cohorts: a child's use inside what it keeps is invisible above it.)
+//   (The arithmetic of hierarchical cohorts: a child's use inside what it keeps is invisible above
+//   it.)
 // A flavor that nobody in a tree states a quota for is not limited in that tree.
 //
 // Two views: now counts every entry, future leaves out entries that are leaving.
@@ -24,7 +26,9 @@
 namespace tandem::sched {
 
 enum class View : std::uint8_t { now, future };
-constexpr std::size_t at(View view) { return static_cast<std::size_t>(view); }
+constexpr std::size_t at(View view) {
+    return static_cast<std::size_t>(view);
+}
 
 struct QuotaRow {
     std::int64_t nominal = 0;
@@ -33,20 +37,20 @@ struct QuotaRow {
     std::int64_t weight = 1;
     std::int64_t quota = 0;
     std::int64_t kept = 0;
-    std::array<std::int64_t, 2> used{};   // plain subtree sum
+    std::array<std::int64_t, 2> used{};  // plain subtree sum
     std::array<std::int64_t, 2> spill{};
-    bool limited = false;                 // somebody in the tree states a quota for the flavor
+    bool limited = false;  // somebody in the tree states a quota for the flavor
     bool operator==(const QuotaRow&) const = default;
 };
 
 struct QueueNode {
     int name = no_name;
-    int parent = -1;              // position
-    int root = 0;                 // position
+    int parent = -1;  // position
+    int root = 0;     // position
     int pool = no_name;
     std::vector<int> children{};
     std::vector<int> projects{};
-    bool stopped = false;         // itself or one above it
+    bool stopped = false;  // itself or one above it
 };
 
 struct Need {
@@ -64,22 +68,35 @@ struct QuotaBound {
 
 class QuotaTree {
   public:
-    // `flavors` in order of their rows. A parent that does not exist counts as none; so does one in a cycle.
+    // `flavors` in order of their rows. A parent that does not exist counts as none; so does one in
+    // a cycle.
     void build(const std::map<int, QueueFacts>& queues, const std::vector<int>& flavors);
 
-    int find(int name) const { return name < 0 || static_cast<std::size_t>(name) >= by_name_.size() ? -1 : by_name_[static_cast<std::size_t>(name)]; }
-    int flavor_row(int flavor) const { return flavor < 0 || static_cast<std::size_t>(flavor) >= by_flavor_.size() ? -1 : by_flavor_[static_cast<std::size_t>(flavor)]; }
+    int find(int name) const {
+        return name < 0 || static_cast<std::size_t>(name) >= by_name_.size()
+                   ? -1
+                   : by_name_[static_cast<std::size_t>(name)];
+    }
+    int flavor_row(int flavor) const {
+        return flavor < 0 || static_cast<std::size_t>(flavor) >= by_flavor_.size()
+                   ? -1
+                   : by_flavor_[static_cast<std::size_t>(flavor)];
+    }
     const std::vector<QueueNode>& nodes() const { return nodes_; }
     const std::vector<int>& flavors() const { return flavors_; }
     std::size_t row_index(int node, int flavor_row) const {
-        return static_cast<std::size_t>(node) * flavors_.size() + static_cast<std::size_t>(flavor_row);
+        return static_cast<std::size_t>(node) * flavors_.size() +
+               static_cast<std::size_t>(flavor_row);
     }
-    const QuotaRow& row(int node, int flavor_row) const { return rows_[row_index(node, flavor_row)]; }
+    const QuotaRow& row(int node, int flavor_row) const {
+        return rows_[row_index(node, flavor_row)];
+    }
 
     // Adds `milli` (negative: takes) to the views that the entry counts in.
     void charge(int node, int flavor_row, std::int64_t milli, bool leaving);
 
-    std::optional<QuotaBound> find_bound(int node, int flavor_row, std::int64_t need, View view) const;
+    std::optional<QuotaBound> find_bound(int node, int flavor_row, std::int64_t need,
+                                         View view) const;
     // used + need within the queue's own quota: the right to reclaim.
     bool is_under_nominal(int node, int flavor_row, std::int64_t need) const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derived counters against ones built anew from the primary tables; and what must hold on each device.
+// The derived counters against ones built anew from the primary tables; and what must hold on each
+// device.
 #include <algorithm>
 #include <map>
 
@@ -25,23 +26,30 @@ struct Planner::Inside::Recount {
 std::string Planner::Inside::Recount::compare_quota() const {
     for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
         for (int flavor : inside.quota.flavors()) {
-            const QuotaRow& kept = inside.quota.row(static_cast<int>(n), inside.quota.flavor_row(flavor));
+            const QuotaRow& kept =
+                inside.quota.row(static_cast<int>(n), inside.quota.flavor_row(flavor));
             const int row = quota.flavor_row(flavor);
             const std::array<std::int64_t, 2> none{};
-            const std::array<std::int64_t, 2>& used = row < 0 ? none : quota.row(static_cast<int>(n), row).used;
-            const std::array<std::int64_t, 2>& spill = row < 0 ? none : quota.row(static_cast<int>(n), row).spill;
+            const std::array<std::int64_t, 2>& used =
+                row < 0 ? none : quota.row(static_cast<int>(n), row).used;
+            const std::array<std::int64_t, 2>& spill =
+                row < 0 ? none : quota.row(static_cast<int>(n), row).spill;
             if (kept.used == used && kept.spill == spill) continue;
-            return "queue " + inside.names.text(quota.nodes()[n].name) + ", flavor " + inside.names.text(flavor) + ": " +
-                   std::to_string(kept.used[0]) + " kept, " + std::to_string(used[0]) + " counted";
+            return "queue " + inside.names.text(quota.nodes()[n].name) + ", flavor " +
+                   inside.names.text(flavor) + ": " + std::to_string(kept.used[0]) + " kept, " +
+                   std::to_string(used[0]) + " counted";
         }
     }
     return {};
 }
 
-std::string Planner::Inside::Recount::check_device(const std::string& node, const Dev& device) const {
+std::string Planner::Inside::Recount::check_device(const std::string& node,
+                                                   const Dev& device) const {
     if (device.occupied > 1000) return place_of(node, device) + " is given out more than once";
-    if (device.occupied - device.leaving + device.claimed > 1000) return place_of(node, device) + " is promised more than once";
-    if (device.leaving > device.occupied || device.leaving < 0) return place_of(node, device) + " is left by more than it has";
+    if (device.occupied - device.leaving + device.claimed > 1000)
+        return place_of(node, device) + " is promised more than once";
+    if (device.leaving > device.occupied || device.leaving < 0)
+        return place_of(node, device) + " is left by more than it has";
     return {};
 }
 
@@ -65,7 +73,8 @@ std::string Planner::Inside::Recount::compare_node(const NodeState& fresh) const
         const Domain& domain = capacity.domain(cell.domain);
         const int index = inside.capacity.find_domain(domain.pool, domain.flavor);
         const auto same = std::ranges::find(kept.cells, index, &Cell::domain);
-        if (same == kept.cells.end() || same->whole != cell.whole || same->partial != cell.partial) {
+        if (same == kept.cells.end() || same->whole != cell.whole ||
+            same->partial != cell.partial) {
             return "free devices of node " + name + " differ";
         }
     }
@@ -73,7 +82,8 @@ std::string Planner::Inside::Recount::compare_node(const NodeState& fresh) const
 }
 
 std::string Planner::Inside::Recount::compare_domain(const Domain& fresh) const {
-    const std::string text = "pool " + inside.names.text(fresh.pool) + ", flavor " + inside.names.text(fresh.flavor);
+    const std::string text =
+        "pool " + inside.names.text(fresh.pool) + ", flavor " + inside.names.text(fresh.flavor);
     const int index = inside.capacity.find_domain(fresh.pool, fresh.flavor);
     if (index < 0) return text + " is missing";
     const Domain& kept = inside.capacity.domain(index);
@@ -83,17 +93,20 @@ std::string Planner::Inside::Recount::compare_domain(const Domain& fresh) const 
         for (std::size_t g = 0; g < std::max(a.count.size(), b.count.size()); ++g) {
             const std::int64_t have = g < a.count.size() ? a.count[g] : 0;
             const std::int64_t want = g < b.count.size() ? b.count[g] : 0;
-            if (have != want) return text + ": nodes with " + std::to_string(g) + " free devices differ";
+            if (have != want)
+                return text + ": nodes with " + std::to_string(g) + " free devices differ";
             if (want == 0) continue;
             for (int at = b.nodes[g].first(); at >= 0; at = b.nodes[g].first(at + 1)) {
                 if (a.nodes[g].contains(inside.capacity.find(capacity.node(at).name))) continue;
-                return text + ": node " + inside.names.text(capacity.node(at).name) + " stands in another bucket";
+                return text + ": node " + inside.names.text(capacity.node(at).name) +
+                       " stands in another bucket";
             }
         }
     }
     for (const NodeState& node : capacity.nodes()) {
         const int here = inside.capacity.find(node.name);
-        if (kept.partial.contains(here) != fresh.partial.contains(capacity.find(node.name))) return text + ": shared devices differ";
+        if (kept.partial.contains(here) != fresh.partial.contains(capacity.find(node.name)))
+            return text + ": shared devices differ";
     }
     return {};
 }
@@ -116,7 +129,8 @@ std::string Planner::Inside::recount() {
     for (const auto& [name, facts] : pools) sum += fingerprint_of(names, name, facts);
     for (const auto& [name, facts] : queues) sum += fingerprint_of(names, name, facts);
     for (const Demand* demand : waiting.list()) sum += fingerprint_of(names, *demand);
-    return sum + occupants_fingerprint == fingerprint ? std::string{} : "the digest differs from its rows";
+    return sum + occupants_fingerprint == fingerprint ? std::string{}
+                                                      : "the digest differs from its rows";
 }
 
 }  // namespace tandem::sched

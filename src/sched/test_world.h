@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small world around a Planner for tests: builders with defaults, and what core does after a plan (entries under
-// replica ids, occupants; claims that are free become allocations). Tests only.
+// A small world around a Planner for tests: builders with defaults, and what core does after a plan
+// (entries under replica ids, occupants; claims that are free become allocations). Tests only.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,15 @@ class World {
     Planner planner{};
     std::int64_t now = 1000;
 
-    void node(const std::string& name, std::int64_t devices, const std::string& flavor = "h200", std::int64_t cpu = 0) {
+    void node(const std::string& name, std::int64_t devices, const std::string& flavor = "h200",
+              std::int64_t cpu = 0) {
         model::Node node;
         node.meta = {.id = RowId{next_id_++}, .name = name};
-        if (const auto known = nodes_.find(name); known != nodes_.end()) node.meta.id = known->second.meta.id;
+        if (const auto known = nodes_.find(name); known != nodes_.end())
+            node.meta.id = known->second.meta.id;
         node.status = {.ready = true, .cpu_milli = cpu};
-        for (std::int64_t i = 0; i < devices; ++i) node.status.devices.push_back({.index = i, .flavor = flavor});
+        for (std::int64_t i = 0; i < devices; ++i)
+            node.status.devices.push_back({.index = i, .flavor = flavor});
         nodes_[name] = node;
         planner.put_node(node);
     }
@@ -59,8 +62,8 @@ class World {
         }
     }
     RowId pool_id(const std::string& name) const { return pools_.at(name).meta.id; }
-    void queue(const std::string& name, std::vector<model::FlavorQuota> quotas = {}, const std::string& parent = {},
-               const std::string& in_pool = "default") {
+    void queue(const std::string& name, std::vector<model::FlavorQuota> quotas = {},
+               const std::string& parent = {}, const std::string& in_pool = "default") {
         model::Queue queue;
         queue.meta = {.id = RowId{next_id_++}, .name = name};
         queue.spec = {.parent = parent, .pool = in_pool, .quotas = std::move(quotas)};
@@ -68,10 +71,15 @@ class World {
     }
     // Submits; `submitted` is the id, so that ids are the order.
     void submit(const Want& want) {
-        Demand demand{.workload = RowId{want.id}, .queue = want.queue, .project = want.project,
-                      .priority = want.priority, .submitted = Instant{want.id}};
-        demand.parts.push_back({.role = "worker", .count = want.count,
-                                .each = {.devices = want.devices, .flavor = want.flavor, .cpu_milli = want.cpu}});
+        Demand demand{.workload = RowId{want.id},
+                      .queue = want.queue,
+                      .project = want.project,
+                      .priority = want.priority,
+                      .submitted = Instant{want.id}};
+        demand.parts.push_back(
+            {.role = "worker",
+             .count = want.count,
+             .each = {.devices = want.devices, .flavor = want.flavor, .cpu_milli = want.cpu}});
         wants_[want.id] = want;
         planner.put_demand(demand);
     }
@@ -98,7 +106,9 @@ class World {
         for (const auto& [id, replicas] : replicas_) {
             for (std::int64_t replica : replicas) {
                 const Entry* claim = planner.find_entry(RowId{replica});
-                if (claim == nullptr || claim->kind != EntryKind::claim || !planner.claim_is_free(RowId{replica})) continue;
+                if (claim == nullptr || claim->kind != EntryKind::claim ||
+                    !planner.claim_is_free(RowId{replica}))
+                    continue;
                 Entry started = *claim;
                 started.kind = EntryKind::allocation;
                 planner.put_entry(started);
@@ -127,23 +137,35 @@ class World {
     void take(const Placement& placement) {
         const Want& want = wants_.at(placement.workload.value);
         for (const Eviction& eviction : placement.evictions) {
-            for (std::int64_t replica : replicas_[eviction.workload.value]) planner.set_leaving(RowId{replica});
+            for (std::int64_t replica : replicas_[eviction.workload.value])
+                planner.set_leaving(RowId{replica});
             leaving_.push_back(eviction.workload.value);
         }
         for (const PlacedReplica& placed : placement.replicas) {
-            Entry entry{.id = RowId{next_id_++}, .workload = placement.workload, .node = placed.node,
-                        .devices = placed.devices, .flavor = placed.flavor, .cpu_milli = want.cpu, .queue = want.queue,
+            Entry entry{.id = RowId{next_id_++},
+                        .workload = placement.workload,
+                        .node = placed.node,
+                        .devices = placed.devices,
+                        .flavor = placed.flavor,
+                        .cpu_milli = want.cpu,
+                        .queue = want.queue,
                         .project = want.project};
             entry.pool = pool_of_queue(want.queue);
             entry.kind = placement.evictions.empty() ? EntryKind::allocation : EntryKind::claim;
             replicas_[want.id].push_back(entry.id.value);
             planner.put_entry(entry);
         }
-        planner.put_occupant({.workload = placement.workload, .queue = want.queue, .priority = want.priority,
-                              .preemptible = want.preemptible, .started = Instant{now}, .safe_at = Instant{now}});
+        planner.put_occupant({.workload = placement.workload,
+                              .queue = want.queue,
+                              .priority = want.priority,
+                              .preemptible = want.preemptible,
+                              .started = Instant{now},
+                              .safe_at = Instant{now}});
         planner.remove_demand(placement.workload);
     }
-    std::string pool_of_queue(const std::string& queue) const { return queue == "held" ? "vip" : "default"; }
+    std::string pool_of_queue(const std::string& queue) const {
+        return queue == "held" ? "vip" : "default";
+    }
 
     std::int64_t next_id_ = 100'000;
     std::map<std::string, model::Node> nodes_{};

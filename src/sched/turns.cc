@@ -8,8 +8,12 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
-bool goes_after(const Bid& a, const Bid& b) { return goes_before(b, a); }  // heaps keep the largest on top
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
+bool goes_after(const Bid& a, const Bid& b) {
+    return goes_before(b, a);
+}  // heaps keep the largest on top
 
 // Is over_by/weight of a smaller (negative), equal or larger than that of b?
 int compare_shares(const Bid& a, const Bid& b) {
@@ -68,7 +72,8 @@ void Turns::enter(int node) {
 
 void Turns::start() {
     below_.assign(quota_.nodes().size() + 1, {});
-    // Every node that has somebody awake at or below it, deepest first, so that children stand before parents enter.
+    // Every node that has somebody awake at or below it, deepest first, so that children stand
+    // before parents enter.
     std::vector<std::pair<int, int>> active;  // (-depth, node)
     for (int name : waiting_.awake_queues()) {
         for (int node = quota_.find(name); node >= 0; node = quota_.nodes()[spot(node)].parent) {
@@ -82,9 +87,12 @@ void Turns::start() {
     for (const auto& [depth, node] : active) enter(node);
 }
 
-int Turns::next() const { return below_.back().empty() ? -1 : below_.back().front().class_index; }
+int Turns::next() const {
+    return below_.back().empty() ? -1 : below_.back().front().class_index;
+}
 
-// Only the bids on the way from the class's queue to the root have changed, and each of them is on top of its heap.
+// Only the bids on the way from the class's queue to the root have changed, and each of them is on
+// top of its heap.
 void Turns::settle() {
     std::vector<int> path;
     const std::vector<Bid>* heap = &below_.back();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns: whose class is looked at next, as a tournament down the queue tree. At each level, children that stay
-// within their own quota with the candidate included come first; then those that borrow least by weight, compared
-// exactly; then the older candidate, then its id. Made for one plan. Inside of sched only.
+// Turns: whose class is looked at next, as a tournament down the queue tree. At each level,
+// children that stay within their own quota with the candidate included come first; then those that
+// borrow least by weight, compared exactly; then the older candidate, then its id. Made for one
+// plan. Inside of sched only.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,11 @@
 namespace tandem::sched {
 
 struct Bid {
-    int node = -1;               // of the quota tree
+    int node = -1;  // of the quota tree
     int class_index = -1;
-    bool over = false;           // beyond its own quota with the candidate
+    bool over = false;  // beyond its own quota with the candidate
     std::int64_t over_by = 0;
-    std::int64_t weight = 1;     // 0: an unbounded share as soon as it borrows
+    std::int64_t weight = 1;  // 0: an unbounded share as soon as it borrows
     Instant submitted{};
     RowId id{};
 };
@@ -31,9 +32,9 @@ class Turns {
     Turns(const QuotaTree& quota, const Waiting& waiting, NeedsOf needs)
         : quota_(quota), waiting_(waiting), needs_(std::move(needs)) {}
 
-    void start();                 // from the classes that are awake now
-    int next() const;             // class, -1 when nobody is awake
-    void settle();                // after the class that was next was placed or put to sleep
+    void start();      // from the classes that are awake now
+    int next() const;  // class, -1 when nobody is awake
+    void settle();     // after the class that was next was placed or put to sleep
 
   private:
     Bid bid_of(int node, int class_index) const;
@@ -43,7 +44,8 @@ class Turns {
     const QuotaTree& quota_;
     const Waiting& waiting_;
     NeedsOf needs_;
-    std::vector<std::vector<Bid>> below_{};  // heap of the children of each node; the last one: of all roots
+    std::vector<std::vector<Bid>>
+        below_{};  // heap of the children of each node; the last one: of all roots
 };
 
 }  // namespace tandem::sched

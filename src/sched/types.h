@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner is told and what it answers. Amounts: devices in milli-devices, CPU in milli-cores,
-// memory in bytes. All ids are core's row ids; every order ends in one.
+// What the planner is told and what it answers. Amounts: devices in milli-devices, CPU in
+// milli-cores, memory in bytes. All ids are core's row ids; every order ends in one.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ namespace tandem::sched {
 enum class EntryKind : std::uint8_t { allocation, claim, reservation, hold };
 
 struct Entry {
-    // Key of an entry is (id, part): id is the WORKLOAD's row id (job or service) and part the replica's rank;
-    // for holds id is the pool's row id and part a running number. plan() adds its entries under the same key.
+    // Key of an entry is (id, part): id is the WORKLOAD's row id (job or service) and part the
+    // replica's rank; for holds id is the pool's row id and part a running number. plan() adds its
+    // entries under the same key.
     RowId id{};
     std::int64_t part = 0;
     EntryKind kind = EntryKind::allocation;
-    RowId workload{};        // = id, or zero for holds
+    RowId workload{};  // = id, or zero for holds
     std::string node{};
     std::vector<model::DeviceShare> devices{};
     std::string flavor{};
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
-    std::string queue{};     // charged; empty for holds
+    std::string queue{};  // charged; empty for holds
     std::string pool{};
     std::string project{};
-    bool leaving = false;    // a victim or an ended replica: will be gone, still occupies
+    bool leaving = false;  // a victim or an ended replica: will be gone, still occupies
     bool operator==(const Entry&) const = default;
 };
 
@@ -66,7 +67,8 @@ struct Occupant {
     std::int64_t priority = 0;
     bool preemptible = true;
     Instant started{};
-    Instant safe_at{};       // of its last complete checkpoint, or started: work since then would be lost
+    Instant
+        safe_at{};  // of its last complete checkpoint, or started: work since then would be lost
 };
 
 struct PlacedReplica {
@@ -89,9 +91,10 @@ struct Placement {
     std::vector<Eviction> evictions{};
 };
 
-// All that a reserved pool holds now, those found by this plan among them, by node and index; fewer than it is to
-// have when the rest is not free yet. plan() has made the pool their owner; core stores them in the pool's status.
-// It may put entries of kind hold under the pool's id for them as well, or leave that.
+// All that a reserved pool holds now, those found by this plan among them, by node and index; fewer
+// than it is to have when the rest is not free yet. plan() has made the pool their owner; core
+// stores them in the pool's status. It may put entries of kind hold under the pool's id for them as
+// well, or leave that.
 struct PoolFilled {
     RowId pool{};
     std::vector<model::HeldDevice> devices{};

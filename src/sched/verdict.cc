@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts: why a workload waits, with the numbers of this moment, by trying it on the real tables and undoing that.
+// Verdicts: why a workload waits, with the numbers of this moment, by trying it on the real tables
+// and undoing that.
 #include <algorithm>
 
 #include "base/quantity.h"
@@ -11,8 +12,12 @@ namespace {
 using model::Reason;
 using model::ReasonCode;
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
-std::string number(std::int64_t value) { return std::to_string(value); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
+std::string number(std::int64_t value) {
+    return std::to_string(value);
+}
 
 struct Supply {
     std::int64_t free = 0;
@@ -41,9 +46,12 @@ struct Planner::Inside::Inquiry {
 Reason Planner::Inside::Inquiry::closed() const {
     const std::string pool = inside.names.text(view.pool);
     switch (view.closed) {
-        case ReasonCode::queue_unavailable: return {view.closed, {{"queue", demand.queue}}};
-        case ReasonCode::pool_unavailable: return {view.closed, {{"pool", pool}}};
-        default: return {view.closed, {{"pool", pool}, {"project", demand.project}}};
+        case ReasonCode::queue_unavailable:
+            return {view.closed, {{"queue", demand.queue}}};
+        case ReasonCode::pool_unavailable:
+            return {view.closed, {{"pool", pool}}};
+        default:
+            return {view.closed, {{"pool", pool}, {"project", demand.project}}};
     }
 }
 
@@ -63,10 +71,13 @@ Supply Planner::Inside::Inquiry::supply_of(int flavor, const model::Resources& e
         supply.total += here;
         supply.free += idle;
         std::int64_t members = std::int64_t{1} << 40;
-        if (each.devices >= 1000) members = here / each.devices;
-        else if (each.devices > 0) members = here / 1000;  // members of a gang share no device
+        if (each.devices >= 1000)
+            members = here / each.devices;
+        else if (each.devices > 0)
+            members = here / 1000;  // members of a gang share no device
         if (each.cpu_milli > 0) members = std::min(members, node.cpu.total / each.cpu_milli);
-        if (each.memory_bytes > 0) members = std::min(members, node.memory.total / each.memory_bytes);
+        if (each.memory_bytes > 0)
+            members = std::min(members, node.memory.total / each.memory_bytes);
         supply.members += members;
     }
     return supply;
@@ -79,7 +90,8 @@ std::optional<Reason> Planner::Inside::Inquiry::never() const {
         std::vector<int> flavors{inside.names.find(part.each.flavor)};
         if (part.each.flavor.empty() && part.each.devices > 0) {
             flavors.clear();
-            for (int index : inside.capacity.domains_of(view.pool)) flavors.push_back(inside.capacity.domain(index).flavor);
+            for (int index : inside.capacity.domains_of(view.pool))
+                flavors.push_back(inside.capacity.domain(index).flavor);
         }
         Supply best;
         for (int flavor : flavors) {
@@ -87,10 +99,12 @@ std::optional<Reason> Planner::Inside::Inquiry::never() const {
             if (supply.members >= best.members) best = supply;
         }
         if (best.members >= part.count) continue;
-        const bool filling = pool.form != model::Form::shared && static_cast<std::int64_t>(pool.held.size()) < pool.devices;
+        const bool filling = pool.form != model::Form::shared &&
+                             static_cast<std::int64_t>(pool.held.size()) < pool.devices;
         if (filling) {
             return Reason{ReasonCode::pool_unavailable,
-                          {{"pool", inside.names.text(view.pool)}, {"held", number(static_cast<std::int64_t>(pool.held.size()))},
+                          {{"pool", inside.names.text(view.pool)},
+                           {"held", number(static_cast<std::int64_t>(pool.held.size()))},
                            {"wanted", number(pool.devices)}}};
         }
         const std::int64_t per_member = part.each.devices;
@@ -105,16 +119,21 @@ std::optional<Reason> Planner::Inside::Inquiry::never() const {
 }
 
 Reason Planner::Inside::Inquiry::shortage(const Shortage& shortage) const {
-    const std::string flavor = shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
+    const std::string flavor =
+        shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
     if (shortage.code == ReasonCode::quota_exhausted) {
         return {shortage.code,
-                {{"queue", inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)}, {"flavor", flavor},
-                 {"needed", render_milli(shortage.needed)}, {"used", render_milli(shortage.bound.used)},
+                {{"queue", inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)},
+                 {"flavor", flavor},
+                 {"needed", render_milli(shortage.needed)},
+                 {"used", render_milli(shortage.bound.used)},
                  {"limit", render_milli(shortage.bound.limit)}}};
     }
     const Supply supply = supply_of(shortage.flavor, {});
     Reason reason{ReasonCode::no_capacity,
-                  {{"flavor", flavor}, {"needed", render_milli(shortage.needed)}, {"free", render_milli(supply.free)},
+                  {{"flavor", flavor},
+                   {"needed", render_milli(shortage.needed)},
+                   {"free", render_milli(supply.free)},
                    {"total", render_milli(supply.total)}}};
     if (shortage.of_cpu_or_memory) reason.params.push_back({"short", "cpuOrMemory"});
     return reason;
@@ -140,22 +159,31 @@ std::optional<std::int64_t> Planner::Inside::Inquiry::lowest_priority_held() con
     if (occupants == inside.occupants_of_queue.end()) return lowest;
     for (RowId workload : occupants->second) {
         const OccupantFacts& occupant = *inside.workloads.at(workload).occupant;
-        if (occupant.preemptible && (!lowest || occupant.priority < *lowest)) lowest = occupant.priority;
+        if (occupant.preemptible && (!lowest || occupant.priority < *lowest))
+            lowest = occupant.priority;
     }
     return lowest;
 }
 
-void Planner::Inside::Inquiry::add_remedies(const Attempt& attempt, std::vector<Reason>& remedies) const {
+void Planner::Inside::Inquiry::add_remedies(const Attempt& attempt,
+                                            std::vector<Reason>& remedies) const {
     for (const Shortage& shortage : attempt.shortages) {
-        const std::string flavor = shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
+        const std::string flavor =
+            shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
         if (shortage.code == ReasonCode::quota_exhausted) {
-            const std::int64_t missing = shortage.needed - (shortage.bound.limit - shortage.bound.used);
-            remedies.push_back({ReasonCode::quota_exhausted,
-                                {{"queue", inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)},
-                                 {"flavor", flavor}, {"missing", render_milli(missing)}}});
+            const std::int64_t missing =
+                shortage.needed - (shortage.bound.limit - shortage.bound.used);
+            remedies.push_back(
+                {ReasonCode::quota_exhausted,
+                 {{"queue",
+                   inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)},
+                  {"flavor", flavor},
+                  {"missing", render_milli(missing)}}});
         } else if (shortage.code == ReasonCode::no_capacity && !shortage.of_cpu_or_memory) {
-            const std::int64_t missing = std::max<std::int64_t>(0, shortage.needed - supply_of(shortage.flavor, {}).free);
-            remedies.push_back({ReasonCode::no_capacity, {{"flavor", flavor}, {"missing", render_milli(missing)}}});
+            const std::int64_t missing =
+                std::max<std::int64_t>(0, shortage.needed - supply_of(shortage.flavor, {}).free);
+            remedies.push_back({ReasonCode::no_capacity,
+                                {{"flavor", flavor}, {"missing", render_milli(missing)}}});
         }
     }
     const auto lowest = lowest_priority_held();
@@ -181,7 +209,9 @@ std::optional<model::Verdict> Planner::Inside::verdict(RowId workload) {
     const bool fits_now = place(class_index, inquiry.demand, now, scratch);
     undo_to(mark);
     if (fits_now) {
-        verdict.reason = {ReasonCode::behind, {{"position", number(verdict.position)}, {"queue", inquiry.demand.queue}}};
+        verdict.reason = {
+            ReasonCode::behind,
+            {{"position", number(verdict.position)}, {"queue", inquiry.demand.queue}}};
         return verdict;
     }
     inquiry.add_remedies(now, verdict.remedies);
@@ -192,8 +222,10 @@ std::optional<model::Verdict> Planner::Inside::verdict(RowId workload) {
     Attempt future{.view = View::future};
     const bool fits_later = place(class_index, inquiry.demand, future, scratch);
     undo_to(mark);
-    if (fits_later) verdict.reason = inquiry.waiting_for_leavers();
-    else if (!now.shortages.empty()) verdict.reason = inquiry.shortage(now.shortages.front());
+    if (fits_later)
+        verdict.reason = inquiry.waiting_for_leavers();
+    else if (!now.shortages.empty())
+        verdict.reason = inquiry.shortage(now.shortages.front());
     return verdict;
 }
 
@@ -211,13 +243,16 @@ std::optional<model::Verdict> Planner::Inside::verdict_of_claim(RowId workload) 
         if (node.empty() || names.text(claim.node) < node) node = names.text(claim.node);
         for (int other_index : slots_of_node[spot(claim.node)]) {
             const Slot& other = slots[spot(other_index)];
-            if (other.leaving && other.kind == EntryKind::allocation) leavers.insert(other.workload);
+            if (other.leaving && other.kind == EntryKind::allocation)
+                leavers.insert(other.workload);
         }
     }
     if (!claims) return std::nullopt;
-    return model::Verdict{.workload = workload,
-                          .reason = {ReasonCode::waiting_for_victims,
-                                     {{"victims", number(static_cast<std::int64_t>(leavers.size()))}, {"node", node}}}};
+    return model::Verdict{
+        .workload = workload,
+        .reason = {
+            ReasonCode::waiting_for_victims,
+            {{"victims", number(static_cast<std::int64_t>(leavers.size()))}, {"node", node}}}};
 }
 
 }  // namespace tandem::sched

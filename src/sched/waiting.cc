@@ -8,7 +8,9 @@
 namespace tandem::sched {
 namespace {
 
-std::size_t spot(int index) { return static_cast<std::size_t>(index); }
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
 
 void add_member(WorkClass& group, const Member& member) {
     if (group.head > 0 && (group.size() == 0 || member < group.first())) {
@@ -16,7 +18,8 @@ void add_member(WorkClass& group, const Member& member) {
         return;
     }
     if (group.head > 64 && group.head > group.size()) {  // those that are gone are the larger part
-        group.members.erase(group.members.begin(), group.members.begin() + static_cast<std::ptrdiff_t>(group.head));
+        group.members.erase(group.members.begin(),
+                            group.members.begin() + static_cast<std::ptrdiff_t>(group.head));
         group.head = 0;
     }
     const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
@@ -26,7 +29,8 @@ void add_member(WorkClass& group, const Member& member) {
 void drop_member(WorkClass& group, const Member& member) {
     const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
     const auto found = std::lower_bound(begin, group.members.end(), member);
-    TANDEM_ASSERT(found != group.members.end() && found->id == member.id, "a waiting demand stands in its class");
+    TANDEM_ASSERT(found != group.members.end() && found->id == member.id,
+                  "a waiting demand stands in its class");
     if (found == begin) {
         group.head += 1;
         if (group.head == group.members.size()) {
@@ -113,7 +117,8 @@ void Waiting::relist(int index) {
     if (group.listed && turn == group.turn) return;
     std::set<TurnKey>& turns = turns_[group.key.queue];
     if (group.listed) {
-        auto node = turns.extract(group.turn);  // moved, not freed and made again: this is the hot path
+        auto node =
+            turns.extract(group.turn);  // moved, not freed and made again: this is the hot path
         node.value() = turn;
         turns.insert(std::move(node));
     } else {
@@ -210,7 +215,8 @@ std::int64_t Waiting::position(int slot) const {
 
 std::int64_t Waiting::count_in(int queue) const {
     std::int64_t count = 0;
-    for (int index : classes_of(queue)) count += static_cast<std::int64_t>(classes_[spot(index)].size());
+    for (int index : classes_of(queue))
+        count += static_cast<std::int64_t>(classes_[spot(index)].size());
     return count;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting: demands in equivalence classes. A class is all demands of one queue, project, priority and shape: what
-// is proved for one of them holds for all. A class that can't be placed sleeps under the keys of the counters
-// that could change it, and is looked at again only when one of them does. Inside of sched only.
+// Waiting: demands in equivalence classes. A class is all demands of one queue, project, priority
+// and shape: what is proved for one of them holds for all. A class that can't be placed sleeps
+// under the keys of the counters that could change it, and is looked at again only when one of them
+// does. Inside of sched only.
 //
 // Order inside a queue: priority (larger first), submitted, id.
 #pragma once
@@ -33,9 +34,17 @@ struct ClassKey {
     auto operator<=>(const ClassKey&) const = default;
 };
 
-// A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those who could be
-// asked to leave in a queue or in a tree, anything that may take what leavers of a pool give back.
-enum class WakeOn : std::uint8_t { domain, pool, quota, occupants_of_queue, borrowers_of_tree, leavers_of_pool };
+// A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those
+// who could be asked to leave in a queue or in a tree, anything that may take what leavers of a
+// pool give back.
+enum class WakeOn : std::uint8_t {
+    domain,
+    pool,
+    quota,
+    occupants_of_queue,
+    borrowers_of_tree,
+    leavers_of_pool
+};
 struct WakeKey {
     WakeOn on = WakeOn::domain;
     std::int64_t index = 0;
@@ -66,7 +75,7 @@ struct WorkClass {
     std::vector<Member> members{};  // sorted from `head` on
     std::size_t head = 0;
     bool asleep = false;
-    bool listed = false;            // stands in its queue's turns, under `turn`
+    bool listed = false;  // stands in its queue's turns, under `turn`
     bool used = false;
     TurnKey turn{};
     std::vector<WakeKey> keys{};
@@ -102,7 +111,7 @@ class Waiting {
     void forget_keys();
     void drop_empty_classes();
 
-    std::int64_t position(int slot) const;    // 1 = next in its queue
+    std::int64_t position(int slot) const;  // 1 = next in its queue
     std::int64_t count_in(int queue) const;
     std::size_t size() const { return by_workload_.size(); }
     std::size_t class_count() const { return by_key_.size(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-recount HISTORY [--report FILE] [--until TIME]: counts device-milliseconds from an exported history ("-": standard
-// input) and prints them as JSON. With the JSON of `tandem usage report` for the same time it also compares, and
-// ends with 1 when they differ. 2: the history or the call is wrong.
+// tandem-recount HISTORY [--report FILE] [--until TIME]: counts device-milliseconds from an
+// exported history ("-": standard input) and prints them as JSON. With the JSON of `tandem usage
+// report` for the same time it also compares, and ends with 1 when they differ. 2: the history or
+// the call is wrong.
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -24,7 +25,8 @@ Result<Call> parse_call(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if (word != "--report" && word != "--until") {
-            if (!call.history.empty()) return fail(ErrorCode::invalid, "one history at a time, not also " + word);
+            if (!call.history.empty())
+                return fail(ErrorCode::invalid, "one history at a time, not also " + word);
             call.history = word;
             continue;
         }
@@ -38,7 +40,8 @@ Result<Call> parse_call(int argc, char** argv) {
         }
     }
     if (call.history.empty()) {
-        return fail(ErrorCode::invalid, "usage: tandem-recount HISTORY [--report FILE] [--until TIME]");
+        return fail(ErrorCode::invalid,
+                    "usage: tandem-recount HISTORY [--report FILE] [--until TIME]");
     }
     return call;
 }
@@ -68,7 +71,8 @@ Result<int> run(const Call& call) {
     if (!report) return fail(ErrorCode::not_found, call.report + " can't be read");
     const std::string text{std::istreambuf_iterator<char>(report), {}};
     TANDEM_LET(difference, find_difference(count, text));
-    std::cout << (difference.empty() ? "agrees to the millisecond" : "differs: " + difference) << "\n";
+    std::cout << (difference.empty() ? "agrees to the millisecond" : "differs: " + difference)
+              << "\n";
     return difference.empty() ? 0 : 1;
 }
 
