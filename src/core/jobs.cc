@@ -301,6 +301,8 @@ bool exited_well(const Replica& replica) {
 }
 
 model::TaskName task_name(const State& state, const Replica& replica) {
+    const OldTask* old = state.live.old_tasks.find(replica.meta.id);
+    if (old && old->epoch == replica.status.epoch) return old->name;
     return {.generation = state.meta.generation,
             .uid = replica.spec.owner_uid,
             .epoch = replica.status.epoch,

@@ -21,14 +21,16 @@ RowId owner_of(const State& state, const Uid& uid) {
 
 // The replica of this very task: same installation, same epoch, and not already ended.
 RowId find_live(const State& state, const model::TaskName& task) {
-    if (task.generation != state.meta.generation) return {};
     for (RowId id : replicas_of(state, owner_of(state, task.uid))) {
         const Replica& replica = state.table<Replica>().get(id);
-        if (replica.spec.rank == task.rank && replica.status.epoch == task.epoch &&
-            model::may_be_alive(replica.status.phase) && !is_gone(replica))
-            return id;
+        if (model::may_be_alive(replica.status.phase) && !is_gone(replica) && task_name(state, replica) == task) return id;
     }
     return {};
+}
+
+// Of before a restore: holds its devices until a person ends it.
+bool is_doubted(const Replica& replica) {
+    return replica.status.phase == Phase::unknown && replica.status.reason.code == ReasonCode::old_generation;
 }
 
 void close_starts(Turn& turn, const model::TaskName& task) {
@@ -81,7 +83,8 @@ void record_end(Turn& turn, RowId id, const std::optional<model::TaskExit>& exit
     replica.status.exit = exit;
     replica.status.finished = exit ? std::min(exit->at, turn.now) : turn.now;
     if (replica.status.exit) replica.status.exit->at = *replica.status.finished;
-    if (reason.code != ReasonCode::none) replica.status.reason = std::move(reason);
+    const bool was_doubted = replica.status.reason.code == ReasonCode::old_generation;
+    if (was_doubted || reason.code != ReasonCode::none) replica.status.reason = std::move(reason);
     if (replica.status.phase != Phase::stopping) move_replica(turn, id, Phase::stopping);
     touch(turn, replica.spec.owner_kind, replica.spec.owner_id);
 }
@@ -205,7 +208,21 @@ void adopt(Turn& turn, const model::ListedTask& listed) {
     if (phase == Phase::starting && turn.state.table<Replica>().get(id).status.handle.empty())
         return on_task_started(
             turn, {.task = listed.task, .handle = listed.handle, .endpoint = listed.endpoint, .at = turn.now});
-    if (phase == Phase::unknown) mark_running(turn, id);
+    if (phase == Phase::unknown && !is_doubted(turn.state.table<Replica>().get(id))) mark_running(turn, id);
+}
+
+// Which task of before a restore a doubted row means, only its executor knows: the one that lives, at whatever
+// epoch it has come to meanwhile, else the ended one of the row's own epoch.
+void recognise_old_task(Turn& turn, const model::ListedTask& listed) {
+    if (listed.task.generation == turn.state.meta.generation) return;
+    const bool lives = !listed.exit && listed.start_error.empty();
+    for (RowId id : replicas_of(turn.state, owner_of(turn.state, listed.task.uid))) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (replica.spec.rank != listed.task.rank || !is_doubted(replica)) continue;
+        const bool known = turn.state.live.old_tasks.find(id) != nullptr;
+        if (lives || (!known && listed.task.epoch == replica.status.epoch))
+            turn.state.live.old_tasks.put(id, {.name = listed.task, .epoch = replica.status.epoch});
+    }
 }
 
 bool awaits_start(const State& state, const model::TaskName& task) {
@@ -230,6 +247,7 @@ void find_missing(Turn& turn, const std::set<model::TaskName>& listed) {
 
 void on_tasks_listed(Turn& turn, const model::TasksListed& input) {
     std::set<model::TaskName> listed;
+    for (const model::ListedTask& task : input.tasks) recognise_old_task(turn, task);
     for (const model::ListedTask& task : input.tasks) {
         listed.insert(task.task);
         adopt(turn, task);

@@ -68,6 +68,7 @@ Status copy_database(const std::string& source, const std::string& partial) {
 }  // namespace
 
 Result<BackupFacts> verify_backup(const std::string& path) {
+    if (!exists(path)) return fail(ErrorCode::invalid, path + ": there is no such file", "path");
     TANDEM_LET(header, read_header(path));
     if (!is_sqlite_header(header)) return fail(ErrorCode::invalid, path + ": it is not an SQLite database");
     if (is_log_mode_header(header))
