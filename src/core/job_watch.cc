@@ -12,6 +12,10 @@ using model::ReasonCode;
 
 // A shim stops its task itself; only one that does not report by then is stopped from here.
 constexpr Duration shim_margin = seconds(10);
+// Executors look at progress files each second and tell of output alone at most each five: what is known of a rank
+// may be that much older than what it did.
+constexpr Duration beat_margin = seconds(2);
+constexpr Duration output_margin = seconds(7);
 
 struct Alarm {
     Instant at{};
@@ -29,7 +33,8 @@ std::optional<Alarm> silence_alarm(const State& state, const model::Job& job, co
     const Instant started = replica.status.started.value_or(Instant{});
     const std::string rank = std::to_string(replica.spec.rank);
     const auto alarm = [&](ReasonCode code, Instant last, Duration limit) {
-        return Alarm{last + limit, reason_of(code, {{"rank", rank}, {"silence", render_duration(limit)}})};
+        const Duration margin = code == ReasonCode::output_silent ? output_margin : beat_margin;
+        return Alarm{last + limit + margin, reason_of(code, {{"rank", rank}, {"silence", render_duration(limit)}})};
     };
     if (job.spec.heartbeat_timeout && life.beat)
         return alarm(ReasonCode::heartbeat_lost, std::max(*life.beat, started), *job.spec.heartbeat_timeout);

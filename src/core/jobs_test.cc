@@ -98,6 +98,8 @@ TEST(job, silent_rank_is_found_by_its_heartbeat) {
     world.run({model::TaskProgress{task, 1, world.now, world.now}});
     world.pass(seconds(4));
     EXPECT_EQ(world.phase_of("train"), Phase::running);
+    world.pass(seconds(2));  // its executor may not have looked yet
+    EXPECT_EQ(world.phase_of("train"), Phase::running);
     world.pass(seconds(2));
     EXPECT_EQ(world.phase_of("train"), Phase::stopping);
     EXPECT_EQ(world.job_named("train").status.reason.code, model::ReasonCode::heartbeat_lost);
@@ -110,7 +112,9 @@ TEST(job, silent_output_is_found_when_there_is_no_heartbeat) {
     job.spec.silence_timeout = seconds(5);
     world.apply(job);
     world.start_all();
-    world.pass(seconds(6));
+    world.pass(seconds(11));  // output alone is told each five seconds
+    EXPECT_EQ(world.phase_of("quiet"), Phase::running);
+    world.pass(seconds(2));
     EXPECT_EQ(world.job_named("quiet").status.reason.code, model::ReasonCode::output_silent);
 }
 
