@@ -24,18 +24,13 @@ void add_identity(Env& env, const model::Replica& replica) {
     env["TANDEM_EPOCH"] = std::to_string(replica.status.epoch);
 }
 
-// The names that torchrun gives its workers. One node here means local rank = rank.
+// What torchrun tells its workers beyond the rendezvous; that is the executor's, which knows what a rank sees of
+// its node (its own devices alone, so it is the first and only one there).
 void add_torchrun(Env& env, const model::Job& job, const model::Replica& replica, std::int64_t world_size) {
     const std::string rank = std::to_string(replica.spec.rank);
     const std::string size = std::to_string(world_size);
-    env["RANK"] = rank;
-    env["LOCAL_RANK"] = rank;
     env["ROLE_RANK"] = rank;
-    env["GROUP_RANK"] = "0";
-    env["WORLD_SIZE"] = size;
-    env["LOCAL_WORLD_SIZE"] = size;
     env["ROLE_WORLD_SIZE"] = size;
-    env["MASTER_ADDR"] = "127.0.0.1";
     env["TORCHELASTIC_RUN_ID"] = job.meta.uid.text();
     env["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.status.failures);
     env["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.spec.retries.limit);
