@@ -23,14 +23,17 @@ namespace tandem::apps {
 namespace {
 
 // Field 22 of /proc/PID/stat (proc(5)): start time in clock ticks since boot. The name in field 2 may hold
-// spaces and brackets, so fields are counted from the last ')'.
+// spaces and brackets, so fields are counted from the last ')'. 0: no such process, or a dead one that is not
+// waited for yet.
 std::int64_t start_ticks_of(std::int64_t pid) {
     const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
     if (!stat) return 0;
     std::istringstream fields(stat->substr(stat->rfind(')') + 1));
     std::string word;
-    for (int field = 3; field <= 22 && fields >> word; ++field)
+    for (int field = 3; field <= 22 && fields >> word; ++field) {
+        if (field == 3 && (word == "Z" || word == "X")) return 0;
         if (field == 22) return parse_integer(word).value_or(0);
+    }
     return 0;
 }
 
@@ -47,6 +50,10 @@ std::int64_t number_of(const codec::Value& document, std::string_view name) {
 std::string text_of(const codec::Value& document, std::string_view name) {
     const codec::Value* value = document.find(name);
     return value ? std::string(value->text_or_empty()) : "";
+}
+
+bool lives(const RunRecord& record) {
+    return record.pid > 0 && record.boot_id == boot_id() && start_ticks_of(record.pid) == record.start_ticks;
 }
 
 [[noreturn]] void become(const std::vector<std::string>& arguments, const std::string& log) {
@@ -99,8 +106,7 @@ std::optional<RunRecord> find_running(const std::string& path) {
                      .boot_id = text_of(*document, "bootId"),
                      .url = text_of(*document, "url"),
                      .version = text_of(*document, "version")};
-    if (record.pid <= 0 || record.boot_id != boot_id() || start_ticks_of(record.pid) != record.start_ticks)
-        return std::nullopt;
+    if (!lives(record)) return std::nullopt;
     return record;
 }
 
@@ -118,7 +124,8 @@ bool stop_process(const std::string& record_path, Duration deadline) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline.ms);
     while (std::chrono::steady_clock::now() < end) {
         ::waitpid(static_cast<pid_t>(running->pid), nullptr, WNOHANG);  // when it is our own child
-        if (!find_running(record_path)) return true;
+        // The process itself: it takes its record away before it lets go of the home.
+        if (!lives(*running)) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return false;
