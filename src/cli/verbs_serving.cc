@@ -13,17 +13,18 @@ namespace {
 
 using codec::Value;
 
-Status ensure_model(Session& session, const std::string& name) {
+// True: there was none, and now there is.
+Result<bool> ensure_model(Session& session, const std::string& name) {
     const model::ObjectKey key = session.key_of(model::Kind::model, name);
     const auto found = session.get(session.item(key));
-    if (found) return {};
+    if (found) return false;
     if (found.error().code != ErrorCode::not_found) return pass_on(found.error());
     model::Model object;
     object.meta = {.name = name, .project = key.project, .name_space = key.name_space};
     TANDEM_TRY(session.call({.method = "POST",
                              .path = session.collection(model::Kind::model),
                              .body = codec::render_object(object)}));
-    return {};
+    return true;
 }
 
 std::string body_of(std::initializer_list<std::pair<const char*, std::string>> members) {
@@ -64,12 +65,17 @@ Result<int> do_model_push(Session& session) {
         TANDEM_LET(digest, upload_file(session, a.words[1]));
         body = body_of({{"digest", digest}});
     }
-    TANDEM_TRY(ensure_model(session, name));
-    const std::string path = session.item(session.key_of(model::Kind::model, name)) + "/versions";
-    TANDEM_LET(version, session.call({.method = "POST", .path = path, .body = body}));
-    show(session, version, [&] {
-        return fmt::format("modelversion/{} {} {} bytes\n", text_at(version, "metadata.name"),
-                           text_at(version, "spec.digest"), text_at(version, "spec.bytes"));
+    TANDEM_LET(made, ensure_model(session, name));
+    const std::string model = session.item(session.key_of(model::Kind::model, name));
+    const auto version = session.call({.method = "POST", .path = model + "/versions", .body = body});
+    if (!version) {
+        // A model that was made for this version alone does not stay without it.
+        if (made) (void)session.call({.method = "DELETE", .path = model});
+        return pass_on(version.error());
+    }
+    show(session, *version, [&] {
+        return fmt::format("modelversion/{} {} {} bytes\n", text_at(*version, "metadata.name"),
+                           text_at(*version, "spec.digest"), text_at(*version, "spec.bytes"));
     });
     return exit_ok;
 }
