@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Backups are made while the server works; a restore is verified, applied at the next start, raises the generation, sends
+watchers back to their lists, and leaves tasks of before to an operator's decision."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from installation import JOBS, REPLICAS, Installation, alive, job, shell  # noqa: E402
+from rest import Refused  # noqa: E402
+
+
+class BackupRestore(unittest.TestCase):
+    def setUp(self) -> None:
+        self.it = Installation(slices=4).__enter__()
+        self.addCleanup(self.it.close)
+        self.file = self.it.folder / "backup.db"
+
+    def back_up(self) -> None:
+        self.it.rest.call("POST", "/api/v1/admin/backup", {"path": str(self.file)})
+
+    def restore(self) -> None:
+        self.it.rest.call("POST", "/api/v1/admin/restore", {"path": str(self.file)})
+
+    def generation(self) -> int:
+        store = sqlite3.connect(f"file:{self.it.home}/tandem.db?mode=ro", uri=True)
+        value = store.execute("SELECT generation FROM meta").fetchone()[0]
+        store.close()
+        return value
+
+    def names(self) -> set[str]:
+        return {item["metadata"]["name"] for item in self.it.rest.list(JOBS)}
+
+    def test_restored_state_is_that_of_the_backup_under_a_new_generation(self) -> None:
+        self.it.submit(job("before", shell("echo kept")))
+        self.it.wait_phase("before", "succeeded")
+        uid = self.it.job("before")["metadata"]["uid"]
+        self.back_up()
+        self.it.submit(job("after", shell("true"), suspend=True))
+        version = self.it.rest.get(JOBS, limit=1)["metadata"]["resourceVersion"]
+        generation = self.generation()
+        self.restore()
+        self.assertEqual(self.names(), {"before", "after"})  # nothing happens until the next start
+        self.it.restart()
+        self.assertEqual(self.names(), {"before"})
+        self.assertEqual(self.it.job("before")["metadata"]["uid"], uid)
+        self.assertGreater(self.generation(), generation)
+        page = self.it.rest.get(JOBS, limit=1)["metadata"]
+        self.assertGreater(page["resourceVersion"], version)
+        with self.assertRaises(Refused) as gone:
+            list(self.it.rest.watch(JOBS, 5, resourceVersion=version))
+        self.assertEqual(gone.exception.status, 410)
+        self.it.submit(job("later", shell("true")))
+        self.it.wait_phase("later", "succeeded")
+        self.it.restart()  # once applied, a restore is not applied again
+        self.assertEqual(self.names(), {"before", "later"})
+
+    def test_tasks_of_before_are_unknown_and_keep_their_devices(self) -> None:
+        self.it.submit(job("old", shell("sleep 60"), replicas=3, preemptible=False))
+        self.it.wait_phase("old", "running")
+        pids = self.it.tasks()
+        self.back_up()
+        self.restore()
+        self.it.restart()
+        self.assertTrue(all(alive(pid) for pid in pids.values()))
+        def replicas() -> list[dict]:
+            return [r["status"] for r in self.it.rest.list(REPLICAS) if r["spec"]["ownerName"] == "old"]
+
+        for _ in range(2):
+            self.assertEqual({(r["phase"], r["reason"]["code"]) for r in replicas()}, {("unknown", "oldGeneration")})
+            self.it.restart()
+        self.it.submit(job("new", shell("true"), replicas=2))
+        self.it.submit(job("small", shell("true")))
+        self.it.wait_phase("small", "succeeded")
+        self.assertEqual(self.it.phase("new"), "pending")  # one slice of four is free
+        self.assertTrue(all(alive(pid) for pid in pids.values()))
+        self.it.tandem("job", "cancel", "old")  # the operator's decision
+        self.it.wait_phase("old", "cancelled")
+        self.assertFalse(any(alive(pid) for pid in pids.values()))
+        self.it.wait_phase("new", "succeeded")
+
+    def test_task_of_before_that_ends_by_itself_ends_its_job(self) -> None:
+        self.it.submit(job("short", shell("sleep 2; exit 3")))
+        self.it.wait_phase("short", "running")
+        self.back_up()
+        self.restore()
+        self.it.restart()
+        self.assertEqual(self.it.phase("short"), "running")
+        ended = self.it.wait_phase("short", "failed")
+        self.assertEqual(ended["status"]["reason"]["params"]["code"], "3")
+
+    def test_what_is_no_backup_is_refused(self) -> None:
+        self.back_up()
+        whole = self.file.read_bytes()
+        for name, content in (("text", b"hello"), ("half", whole[: len(whole) // 2]), ("empty", b""),
+                              ("bits", whole[:4096] + b"\xff" * 64 + whole[4160:])):
+            self.file.write_bytes(content)
+            answer = self.it.rest.ask("POST", "/api/v1/admin/restore", {"path": str(self.file)})
+            self.assertEqual(answer.status, 400, f"{name}: {answer.text}")
+        self.file.unlink()
+        self.assertIn(self.it.rest.ask("POST", "/api/v1/admin/restore", {"path": str(self.file)}).status, (400, 404))
+        self.it.submit(job("here", shell("true"), suspend=True))
+        self.it.restart()
+        self.assertEqual(self.names(), {"here"})
+
+    def test_backup_does_not_overwrite_and_needs_a_path(self) -> None:
+        self.back_up()
+        size = self.file.stat().st_size
+        self.assertEqual(self.file.stat().st_mode & 0o077, 0)
+        answer = self.it.rest.ask("POST", "/api/v1/admin/backup", {"path": str(self.file)})
+        self.assertEqual(answer.status, 409, answer.text)
+        self.assertEqual(self.file.stat().st_size, size)
+        for body in ({}, {"path": ""}):
+            answer = self.it.rest.ask("POST", "/api/v1/admin/backup", body)
+            self.assertEqual((answer.status, answer.json["field"]), (400, "path"))
+        self.assertEqual(self.it.rest.call("POST", "/api/v1/admin/check"), {"status": "ok"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Idempotency keys and the batch route, over restarts of the server."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from installation import JOBS, Installation, job, shell  # noqa: E402
+
+BATCH = "/api/v1/batch"
+
+
+def waiting(name: str) -> dict[str, Any]:
+    return job(name, shell("true"), suspend=True)
+
+
+class Keys(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.it = Installation(slices=2).__enter__()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.it.close()
+
+    def names(self) -> set[str]:
+        return {item["metadata"]["name"] for item in self.it.rest.list(JOBS)}
+
+    def test_same_key_same_body_is_one_job_also_after_a_restart(self) -> None:
+        first = self.it.rest.ask("POST", JOBS, waiting("once"), Idempotency_Key="k1")
+        again = self.it.rest.ask("POST", JOBS, waiting("once"), Idempotency_Key="k1")
+        self.it.restart()
+        later = self.it.rest.ask("POST", JOBS, waiting("once"), Idempotency_Key="k1")
+        self.assertEqual([a.status for a in (first, again, later)], [201, 201, 201])
+        uids = {a.json["metadata"]["uid"] for a in (first, again, later)}
+        self.assertEqual(len(uids), 1)
+        self.assertEqual(self.it.rest.ask("POST", JOBS, waiting("once")).status, 409)  # without a key: taken
+
+    def test_same_key_another_body_is_refused_and_changes_nothing(self) -> None:
+        self.it.rest.call("POST", JOBS, waiting("kept"), Idempotency_Key="k2")
+        answer = self.it.rest.ask("POST", JOBS, waiting("other"), Idempotency_Key="k2")
+        self.assertEqual(answer.status, 422, answer.text)
+        self.assertIn("dempotency", answer.text)
+        self.assertNotIn("other", self.names())
+
+    def test_refused_request_may_be_corrected_under_its_key(self) -> None:
+        wrong = waiting("corrected")
+        wrong["spec"]["roles"][0]["replicas"] = 0
+        self.assertEqual(self.it.rest.ask("POST", JOBS, wrong, Idempotency_Key="k3").status, 400)
+        self.assertEqual(self.it.rest.ask("POST", JOBS, waiting("corrected"), Idempotency_Key="k3").status, 201)
+
+    def test_keys_of_two_subjects_are_apart(self) -> None:
+        self.it.rest.call("POST", "/api/v1/users", {"apiVersion": "tandem/v1", "kind": "User", "metadata": {"name": "eve"}})
+        binding = {"subject": "user:eve", "role": "algorithm-user", "project": "default"}
+        self.it.rest.call("POST", "/api/v1/rolebindings",
+                          {"apiVersion": "tandem/v1", "kind": "RoleBinding", "metadata": {"name": "eve"}, "spec": binding})
+        key = self.it.tandem("key", "create", "eve", "--subject", "user:eve").strip()
+        self.it.rest.call("POST", JOBS, waiting("mine"), Idempotency_Key="same")
+        answer = self.it.rest_as(key).ask("POST", JOBS, waiting("hers"), Idempotency_Key="same")
+        self.assertEqual(answer.status, 201, answer.text)
+
+    def test_many_at_once_under_one_key_make_one(self) -> None:
+        answers: list[Any] = []
+
+        def send() -> None:
+            answers.append(self.it.rest_as(self.it.admin_key).ask("POST", JOBS, waiting("race"), Idempotency_Key="k4"))
+
+        threads = [threading.Thread(target=send) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual({a.status for a in answers}, {201})
+        self.assertEqual(len({a.json["metadata"]["uid"] for a in answers}), 1)
+
+    def test_batch_is_all_or_nothing(self) -> None:
+        good = [{"create": waiting(f"all-{i}")} for i in range(5)]
+        bad = waiting("all-bad")
+        bad["spec"]["roles"][0]["replicas"] = -1
+        answer = self.it.rest.ask("POST", BATCH, {"actions": [*good, {"create": bad}]})
+        self.assertEqual(answer.status, 400, answer.text)
+        self.assertIn("actions[5]", answer.json["field"])
+        self.assertFalse({n for n in self.names() if n.startswith("all-")})
+        taken = self.it.rest.ask("POST", BATCH, {"actions": [*good, good[0]]})
+        self.assertEqual(taken.status, 409, taken.text)
+        self.assertFalse({n for n in self.names() if n.startswith("all-")})
+
+    def test_thousand_are_taken_and_one_more_is_not(self) -> None:
+        actions = [{"create": waiting(f"bulk-{i}")} for i in range(1000)]
+        more = self.it.rest.ask("POST", BATCH, {"actions": [*actions, {"create": waiting("bulk-1000")}]})
+        self.assertEqual(more.status, 413, more.text[:300])
+        outcomes = self.it.rest.call("POST", BATCH, {"actions": actions}, Idempotency_Key="bulk")["outcomes"]
+        self.assertEqual([o["key"]["name"] for o in outcomes], [f"bulk-{i}" for i in range(1000)])
+        self.assertEqual(len({o["uid"] for o in outcomes}), 1000)
+        again = self.it.rest.call("POST", BATCH, {"actions": actions}, Idempotency_Key="bulk")["outcomes"]
+        self.assertEqual(again, outcomes)
+        keys = [{"delete": o["key"]} for o in outcomes]
+        self.it.rest.call("POST", BATCH, {"actions": keys})
+        self.assertFalse({n for n in self.names() if n.startswith("bulk-")})
+
+    def test_batch_of_mixed_actions(self) -> None:
+        self.it.rest.call("POST", JOBS, waiting("mixed-old"))
+        key = {"kind": "Job", "project": "default", "namespace": "default", "name": "mixed-old"}
+        actions = [{"apply": waiting("mixed-new")}, {"cancel": key}]
+        outcomes = self.it.rest.call("POST", BATCH, {"actions": actions})["outcomes"]
+        self.assertTrue(outcomes[0]["created"])
+        self.it.wait_phase("mixed-old", "cancelled")
+
+
+if __name__ == "__main__":
+    unittest.main()
