@@ -67,7 +67,8 @@ Result<int> do_model_push(Session& session) {
     }
     TANDEM_LET(made, ensure_model(session, name));
     const std::string model = session.item(session.key_of(model::Kind::model, name));
-    const auto version = session.call({.method = "POST", .path = model + "/versions", .body = body});
+    const auto version =
+        session.call({.method = "POST", .path = model + "/versions", .body = body});
     if (!version) {
         // A model that was made for this version alone does not stay without it.
         if (made) (void)session.call({.method = "DELETE", .path = model});
