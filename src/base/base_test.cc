@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/hex.h"
 #include "base/ids.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "base/undo_map.h"
 
 namespace tandem {
 namespace {
@@ -68,6 +71,25 @@ TEST(uid, text_round_trips) {
     EXPECT_EQ(uid.text().size(), 24u);
     EXPECT_EQ(*Uid::parse(uid.text()), uid);
     EXPECT_FALSE(Uid::parse("xyz"));
+}
+
+struct ByAmount {
+    void added(const std::int64_t& amount) { amounts.insert(amount); }
+    void removed(const std::int64_t& amount) { amounts.erase(amount); }
+    std::multiset<std::int64_t> amounts{};
+};
+
+TEST(undo_map, rollback_tells_the_index_of_a_row_that_went_and_came_again) {
+    UndoMap<int, std::int64_t, ByAmount> map;
+    map.insert(1, 10);
+    map.forget();
+    const std::size_t mark = map.mark();
+    map.erase(1);
+    map.insert(1, 20);
+    EXPECT_EQ(map.index().amounts, std::multiset<std::int64_t>{20});
+    map.rollback(mark);
+    EXPECT_EQ(map.get(1), 10);
+    EXPECT_EQ(map.index().amounts, std::multiset<std::int64_t>{10});
 }
 
 }  // namespace

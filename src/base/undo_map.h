@@ -115,7 +115,10 @@ class UndoMap {
         } else if (it == rows_.end()) {
             index_.added(rows_.try_emplace(entry.key, std::move(*entry.before)).first->second);
         } else {
+            // It may have gone and come again as another one, so the index has to hear of both.
+            index_.removed(it->second);
             it->second = std::move(*entry.before);
+            index_.added(it->second);
         }
     }
 
