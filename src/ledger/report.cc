@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ledger/report.h"
+#include "base/wide.h"
 
 #include <algorithm>
 #include <tuple>
@@ -11,7 +12,7 @@ using model::LedgerState;
 using model::UsageRecord;
 
 DeviceTime from_product(std::int64_t milli, std::int64_t ms) {
-    const __int128 product = static_cast<__int128>(milli) * ms;
+    const Wide product = static_cast<Wide>(milli) * ms;
     return {static_cast<std::int64_t>(product / 1000), static_cast<std::int64_t>(product % 1000)};
 }
 
