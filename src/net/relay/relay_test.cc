@@ -5,6 +5,8 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,6 +68,13 @@ class Peer {
             if (n == 0) return std::exchange(text_, {});
             text_.append(buffer, static_cast<std::size_t>(n));
         }
+    }
+    // Corked, so that the last bytes and the end leave in one segment.
+    void send_and_half_close(std::string_view text) {
+        const int on = 1;
+        ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+        send(text);
+        ::shutdown(fd_.get(), SHUT_WR);
     }
     bool sees_end() { return read_to_end() != "TIMEOUT or reset"; }
     void close() { fd_.reset(); }
@@ -281,6 +290,23 @@ TEST_F(Relay, dead_kept_connection_is_replaced_unseen) {
     second.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nxyz");
     EXPECT_NE(peer.read_until("xyz"), "");
     EXPECT_EQ(shared_.failures, 0);
+}
+
+// The end often comes together with the last bytes, and is told only once: such a connection is not kept. The
+// half-closed peer would take a next request and never answer it.
+TEST_F(Relay, connection_whose_end_came_with_the_answer_is_not_used_again) {
+    serve();
+    auto peer = client();
+    peer.send(post);
+    auto first = upstream_.accept();
+    first.read_until("hello");
+    first.send_and_half_close("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+    EXPECT_NE(peer.read_until("abc"), "");
+    peer.send(post);
+    auto second = upstream_.accept();
+    EXPECT_NE(second.read_until("hello"), "");
+    second.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nxyz");
+    EXPECT_NE(peer.read_until("xyz"), "");
 }
 
 TEST_F(Relay, upstream_failures_are_told_apart) {

@@ -72,6 +72,8 @@ void UpstreamConnection::on_events(std::uint32_t events) {
         on_connected();
     }
     if (events & event_out) writable_ = true;
+    // Told once, and often together with the last bytes: it must not be forgotten when the call ends well.
+    if (events & (event_peer_done | event_hangup)) peer_done_ = true;
     if (events & (event_in | event_peer_done | event_hangup | event_error)) readable_ = true;
     if (state_ == State::idle && readable_) return close();  // nothing may come now but the end
     if (request_left_ && writable_) write_request();
@@ -190,7 +192,7 @@ std::size_t UpstreamConnection::consume_body(std::string_view bytes) {
 void UpstreamConnection::complete(bool clean) {
     ResponseSink* sink = std::exchange(sink_, nullptr);
     timer_.cancel();
-    const bool keep = clean && keep_alive_ && request_left_ == 0;
+    const bool keep = clean && keep_alive_ && !peer_done_ && request_left_ == 0;
     if (keep) {
         state_ = State::idle;
         paused_ = false;
@@ -215,7 +217,7 @@ void UpstreamConnection::peer_closed() {
 void UpstreamConnection::send_again() {
     ++pool_.counters_.resent;
     ++pool_.counters_.connects;
-    reused_ = readable_ = writable_ = false;
+    reused_ = readable_ = writable_ = peer_done_ = false;
     request_left_ = total_size(request_);
     scanner_.reset();
     socket_.reset();

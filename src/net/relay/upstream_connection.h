@@ -50,6 +50,7 @@ class UpstreamConnection final : public Watcher {
     Fd socket_;
     State state_ = State::connecting;
     bool readable_ = false;
+    bool peer_done_ = false;  // it will send nothing more
     bool writable_ = false;
     bool paused_ = false;
     bool reused_ = false;
