@@ -63,7 +63,7 @@ std::string render_object_line(RowId id, std::string_view object, std::string_vi
     json.begin_object();
     add_raw(json, "object", object);
     add(json, "id", id.value);
-    if (!internal.empty()) add_raw(json, "internal", internal);
+    if (!internal.empty()) add(json, "internal", internal);
     json.end_object();
     return line;
 }

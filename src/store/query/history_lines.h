@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of an exported history, NDJSON, the same from every store. For each kept segment, in this order:
 //   {"segment":{"number":3,"coreVersion":"0.1.0","changesKeptAfter":120,"meta":{...}}}
-//   its state rows: {"object":{...},"id":7,"internal":{...}}  {"intent":{...}}  {"interval":{...}}
+//   its state rows: {"object":{...},"id":7,"internal":"..."}  {"intent":{...}}  {"interval":{...}}
 //                   {"cursor":{...}}  {"idempotency":{...}}
 //   then each batch: {"batch":{"sequence":41,"now":"...","seed":"<hex>","digest":"<16 hex>","inputs":[...]}}
 //   followed by what it changed: {"change":{"version":121,"type":"modified","now":"...","object":{...}}}

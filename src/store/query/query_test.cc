@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "codec/document.h"
 #include "store/query/continue_token.h"
+#include "store/query/history_lines.h"
 #include "store/query/labels_text.h"
 
 namespace tandem::store {
@@ -48,6 +50,15 @@ TEST(labels_text, any_bytes_round_trip) {
 TEST(labels_text, damaged_text_is_refused) {
     for (std::string_view wrong : {"4:team", "4:team9:blue", "x", "-1:a1:b", "1:a1:b1:a1:c", "99999999999999999999:a"})
         EXPECT_FALSE(parse_labels(wrong).has_value()) << wrong;
+}
+
+TEST(history_lines, internal_part_of_an_object_is_text_whatever_it_holds) {
+    for (const std::string internal : {"3baa3e86", "27", "a\"b", "{}"}) {
+        const auto line = codec::parse_json(render_object_line(RowId{7}, R"({"kind":"Job"})", internal));
+        ASSERT_TRUE(line) << line.error().message;
+        EXPECT_EQ(line->find("internal")->text, internal);
+    }
+    EXPECT_EQ(render_object_line(RowId{7}, "{}", ""), R"({"object":{},"id":7})");
 }
 
 }  // namespace
