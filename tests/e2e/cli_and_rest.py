@@ -197,6 +197,21 @@ class Interface(unittest.TestCase):
         text = self.it.rest.ask("GET", "/metrics").text
         self.assertRegex(text, r"(?m)^# TYPE tandem_\w+ (counter|gauge|histogram)$")
 
+    def test_admin_verbs_and_the_independent_recount(self) -> None:
+        self.it.submit(job("counted", shell("sleep 0.4"), replicas=2))
+        self.it.wait_phase("counted", "succeeded")
+        self.it.restart()  # a second segment begins with all rows
+        self.assertEqual(self.it.recount(), "")
+        self.it.tandem("admin", "check")
+        backup = self.it.folder / "admin.backup"
+        self.it.tandem("admin", "backup", str(backup))
+        self.assertNotEqual(self.it.run("admin", "backup", str(backup)).returncode, 0)
+        self.it.tandem("admin", "restore", str(backup))
+        self.assertEqual(self.it.run("admin", "frobnicate").returncode, 2)
+        (self.it.home / "tandem.db.restore").unlink()  # not to be applied at a later test's start
+        self.it.tandem("delete", "job", "counted")
+        self.it.tandem("wait", "job/counted", "--for", "deleted", "--timeout", "10s")
+
     def test_pages_cover_the_list_once(self) -> None:
         actions = [{"create": job(f"page-{i}", shell("true"), suspend=True)} for i in range(25)]
         self.it.rest.call("POST", "/api/v1/batch", {"actions": actions})

@@ -238,6 +238,16 @@ class Installation:
         except AssertionError as error:
             raise AssertionError(f"{error}; {json.dumps(self.job(name)['status'])}") from None
 
+    def recount(self) -> str:
+        """Empty when the independent recount of the exported history agrees with the report; else what it said."""
+        report = self.rest.get("/api/v1/usage/report")
+        history, told = self.folder / "history.ndjson", self.folder / "report.json"
+        self.tandem("admin", "export-history", str(history))
+        told.write_text(json.dumps(report))
+        words = [str(BINARIES / "tandem-recount"), str(history), "--report", str(told), "--until", report["to"]]
+        done = subprocess.run(words, text=True, capture_output=True, timeout=60)
+        return "" if done.returncode == 0 else (done.stdout + done.stderr)[-1500:]
+
     def tasks(self) -> dict[str, int]:
         """Live replicas: name -> pid of the task's process, as the server says."""
         found = {}
