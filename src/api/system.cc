@@ -104,19 +104,30 @@ void check(const Parts& parts, Call call) {
     }).detach();
 }
 
+// At the peer's pace: each piece waits until there is room for it, at most a minute.
+bool send_at_pace(const http::Stream& stream, std::string_view text) {
+    constexpr std::size_t piece_max = 64 * 1024;
+    constexpr int tries_max = 12'000;
+    while (!text.empty()) {
+        const std::string_view piece = text.substr(0, piece_max);
+        for (int tries = 0; stream.room() < piece.size(); ++tries) {
+            if (tries > tries_max) return false;
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        if (!stream.write(piece)) return false;
+        text.remove_prefix(piece.size());
+    }
+    return true;
+}
+
 void export_history(const Parts& parts, Call call) {
     const Status allowed = allow_admin(parts, call, auth::Verb::backup);
     if (!allowed) return call.refuse(allowed.error());
     auto shared = std::make_shared<Call>(std::move(call));
     std::thread([&parts, shared] {
         http::Stream stream = shared->responder.start_stream(200, {{"Content-Type", "application/x-ndjson"}});
-        // At the peer's pace: a line waits until there is room for it, at most a minute.
         (void)parts.reader.export_history([&stream](std::string_view line) {
-            for (int tries = 0; stream.room() < line.size() + 1; ++tries) {
-                if (tries > 12'000) return false;
-                std::this_thread::sleep_for(std::chrono::milliseconds(5));
-            }
-            return stream.write(std::string(line) + "\n");
+            return send_at_pace(stream, std::string(line) + "\n");
         });
         stream.close();
     }).detach();

@@ -98,7 +98,7 @@ void start_job(Turn& turn, RowId id) {
     Job& job = turn.table<Job>().edit(id);
     job.status.phase = Phase::starting;
     job.status.reason = {};
-    job.status.epoch += 1;
+    job.status.epoch = std::max(job.status.epoch, turn.state.meta.epoch_base) + 1;
     job.status.started = turn.now;
     job.status.finished.reset();
     job.status.not_before.reset();

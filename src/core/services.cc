@@ -99,7 +99,7 @@ void start_claimed(Turn& turn, RowId id) {
             continue;
         }
         Replica& replica = turn.table<Replica>().edit(replica_id);
-        replica.status.epoch += 1;
+        replica.status.epoch = std::max(replica.status.epoch, turn.state.meta.epoch_base) + 1;
         replica.status.started = turn.now;
         allocate(turn, replica);
         move_replica(turn, replica_id, Phase::starting);

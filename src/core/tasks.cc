@@ -236,6 +236,8 @@ void find_missing(Turn& turn, const std::set<model::TaskName>& listed) {
     std::vector<model::TaskName> missing;
     for (const auto& [id, replica] : turn.state.table<Replica>().rows()) {
         if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
+        // Of before a restore: its task has another name, and a person decides.
+        if (replica.status.reason.code == ReasonCode::old_generation) continue;
         const model::TaskName task = task_name(turn.state, replica);
         if (!listed.contains(task) && !awaits_start(turn.state, task)) missing.push_back(task);
     }
