@@ -138,9 +138,8 @@ class Installation:
         self.home.mkdir(parents=True, exist_ok=True)
         words = [str(TANDEM), "server"] + [word for pair in self.options.items() for word in pair if word]
         with self.log.open("ab") as log:
-            self.server = subprocess.Popen(
-                words, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            # In the test's own process group, so that it can't outlive a test that is killed.
+            self.server = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         if wait:
             self.wait_ready()
 
