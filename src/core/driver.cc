@@ -5,6 +5,7 @@
 
 #include "core/recover.h"
 #include "core/step.h"
+#include "core/tasks.h"
 
 namespace tandem::core {
 
@@ -42,6 +43,7 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
     Turn turn{state_, tick.now, random};
     for (const model::Input& input : inputs) step(turn, input);
     plan_batch(turn);
+    charge_running(turn);
     model::BatchRecord record = close_batch(turn, tick, std::move(inputs), ports_.hasher);
     if (digests_) record.digest = state_.digest();
     switch (ports_.store.commit(record)) {

@@ -2,6 +2,7 @@
 #include "core/tasks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/capacity.h"
 #include "core/jobs.h"
@@ -61,7 +62,7 @@ void mark_running(Turn& turn, RowId id) {
     const Replica& replica = turn.state.table<Replica>().get(id);
     if (replica.status.phase != Phase::starting && replica.status.phase != Phase::unknown) return;
     move_replica(turn, id, Phase::running);
-    charge(turn, turn.state.table<Replica>().get(id), model::LedgerState::running);
+    turn.running_now.insert(id);
 }
 
 void probe(Turn& turn, const Replica& replica) {
@@ -90,6 +91,13 @@ void record_end(Turn& turn, RowId id, const std::optional<model::TaskExit>& exit
 }
 
 }  // namespace
+
+void charge_running(Turn& turn) {
+    for (RowId id : std::exchange(turn.running_now, {})) {
+        const Replica* replica = turn.state.table<Replica>().find(id);
+        if (replica && replica->status.phase == Phase::running) charge(turn, *replica, model::LedgerState::running);
+    }
+}
 
 void on_task_started(Turn& turn, const model::TaskStarted& input) {
     close_starts(turn, input.task);

@@ -7,6 +7,9 @@
 
 namespace tandem::core {
 
+// At the end of a batch: what came to run in it, and still runs, is charged so from now on. Who reads the history sees
+// one state a batch, and the ledger must know no other.
+void charge_running(Turn& turn);
 void on_task_started(Turn& turn, const model::TaskStarted& input);
 void on_task_exited(Turn& turn, const model::TaskExited& input);
 void on_task_gone(Turn& turn, const model::TaskGone& input);

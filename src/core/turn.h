@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@ struct Turn {
     State& state;
     Instant now;
     Random& random;
+    std::set<RowId> running_now{};  // replicas that came to run in this batch; charged so at its end
 
     template <class T>
     Table<T>& table() { return state.table<T>(); }
