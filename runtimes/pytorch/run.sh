@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # run.sh PROGRAM [ARGUMENT...]: one rank of a PyTorch program, in the trainer's environment.
-# The interpreter is TANDEM_TRAINER_PYTHON, else the one that tools/setup/python.sh made. Ranks of one machine
+# The interpreter is TRAINER_PYTHON (of the job's spec.env), else the one that tools/setup/python.sh made. Ranks of one machine
 # meet on the loopback interface, and a rank uses as many threads as it was given cores.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-python=${TANDEM_TRAINER_PYTHON:-$here/../../.tandem/venv-trainer/bin/python}
+python=${TRAINER_PYTHON:-$here/../../.tandem/venv-trainer/bin/python}
 if [ ! -x "$python" ]; then
-    echo "runtimes/pytorch: no interpreter $python: run tools/setup/python.sh, or set TANDEM_TRAINER_PYTHON" >&2
+    echo "runtimes/pytorch: no interpreter $python: run tools/setup/python.sh, or set TRAINER_PYTHON" >&2
     exit 127
 fi
 case ${MASTER_ADDR:-127.0.0.1} in 127.*) export GLOO_SOCKET_IFNAME="${GLOO_SOCKET_IFNAME:-lo}" ;; esac

@@ -16,7 +16,7 @@ namespace {
 void declare(CLI::App& app, UpOptions& options) {
     app.add_option("--listen", options.listen, "address of the API")->capture_default_str();
     app.add_option("--gateway", options.gateway, "address of the gateway (OpenAI-compatible)")->capture_default_str();
-    app.add_option("--tls-certificate", options.tls_certificate, "PEM certificate; needed beyond loopback");
+    app.add_option("--tls-certificate", options.tls_certificate, "PEM certificate of the API; needed beyond loopback");
     app.add_option("--tls-key", options.tls_key, "PEM key of the certificate");
     app.add_option("--slices", options.slices, "cpu-slice devices to declare; 0: one a core")->check(CLI::Range(0, 100000));
     app.add_option("--over-commit", options.over_commit, "slices that share a core")->check(CLI::Range(1, 100000));
@@ -132,12 +132,14 @@ Result<Address> parse_address(const std::string& text, const std::string& field)
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 Status check_public(const UpOptions& options) {
+    TANDEM_LET(listen, parse_address(options.listen, "--listen"));
     const bool tls = !options.tls_certificate.empty() && !options.tls_key.empty();
-    for (const auto& [text, field] : {std::pair{options.listen, "--listen"}, std::pair{options.gateway, "--gateway"}}) {
-        TANDEM_LET(address, parse_address(text, field));
-        if (!is_loopback(address.host) && !tls)
-            return invalid_field(field, text + " is reachable by others: give --tls-certificate and --tls-key, or listen on 127.0.0.1");
-    }
+    if (!is_loopback(listen.host) && !tls)
+        return invalid_field("--listen", options.listen + " is reachable by others: give --tls-certificate and --tls-key, or listen on 127.0.0.1");
+    TANDEM_LET(gateway, parse_address(options.gateway, "--gateway"));
+    if (!is_loopback(gateway.host))
+        return invalid_field("--gateway", options.gateway + " is reachable by others and the gateway speaks no TLS: listen on "
+                                          "127.0.0.1 behind a proxy that does");
     return {};
 }
 

@@ -231,7 +231,7 @@ class ServerProcess {
         const std::string scheme = options_.tls_certificate.empty() ? "http://" : "https://";
         TANDEM_LET(api, api::Api::make({.core = *core_, .reader = store_->reader(), .blobs = *blobs_,
                                         .logs = *logs_, .admin = *admin_, .log = log_, .metrics = metrics_,
-                                        .version = TANDEM_VERSION, .gateway_address = scheme + options_.gateway}));
+                                        .version = TANDEM_VERSION, .gateway_address = "http://" + options_.gateway}));
         api_ = std::move(api);
         TANDEM_LET(http, http_options(home_, options_));
         http.body_gate = [this](const http::Request& request) { return api_->admit_body(request); };
