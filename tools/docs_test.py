@@ -3,7 +3,11 @@
 
 import pathlib
 import re
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import layers  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKIPPED = {"build", "node_modules"}
@@ -24,6 +28,13 @@ class Documents(unittest.TestCase):
         for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
             for name in re.findall(r"`((?:src|tools|docs|tests|bench|examples)/[\w./-]+\.\w+)`", (ROOT / page).read_text()):
                 self.assertTrue("NAME" in name or (ROOT / name).exists(), f"{page}: {name}")
+
+    def test_table_of_modules_is_that_of_the_build(self):
+        table = re.findall(r"^\| `([\w/]+)` \| ([^|]*) \|", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+        said = {name: set(words.split(";")[0].split()) for name, words in table}
+        for name, edges in layers.read_edges((ROOT / "src/CMakeLists.txt").read_text()).items():
+            if edges["DEPS"]:
+                self.assertEqual(said.get(name), edges["DEPS"], name)
 
     def test_decisions_have_their_parts(self):
         pages = sorted((ROOT / "docs/decisions").glob("*.md"))
