@@ -57,7 +57,13 @@ class UndoMap {
         if (it == rows_.end()) return;
         remember(key, &it->second);
         index_.removed(it->second);
+        graves_.insert_or_assign(key, std::move(it->second));
         rows_.erase(it);
+    }
+    // How a row that was erased since the last forget() was at its end; null when none was.
+    const V* find_erased(const K& key) const {
+        const auto it = graves_.find(key);
+        return it == graves_.end() ? nullptr : &it->second;
     }
     // Puts a stored row back without a trace; only while starting.
     void restore(const K& key, V value) {
@@ -85,6 +91,7 @@ class UndoMap {
     void forget() {
         log_.clear();
         last_.clear();
+        graves_.clear();
         floor_ = 0;
     }
     // Calls f(key, before or null, now or null) once for each touched row, in key order.
@@ -107,6 +114,7 @@ class UndoMap {
         log_.push_back({key, now ? std::optional<V>(*now) : std::nullopt});
     }
     void take_back(Logged& entry) {
+        graves_.erase(entry.key);
         const auto it = rows_.find(entry.key);
         if (!entry.before) {
             if (it == rows_.end()) return;
@@ -123,6 +131,7 @@ class UndoMap {
     }
 
     std::map<K, V> rows_;
+    std::map<K, V> graves_;
     std::vector<Logged> log_;
     std::map<K, std::size_t> last_;  // newest log entry of a key
     std::size_t floor_ = 0;          // entries below belong to an outer mark

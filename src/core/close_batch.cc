@@ -25,8 +25,10 @@ void number_changes(State& state, Table<T>& table, std::vector<model::Change>& c
         model::Change change{.version = version, .type = model::ChangeType::modified, .object = {}, .old_labels = one.before.meta.labels};
         if (!one.is) {
             change.type = model::ChangeType::deleted;
-            one.before.meta.version = version;
-            change.object = std::move(one.before);
+            // The last state it had, not the one before the batch: how its task ended is told by it.
+            T last = table.find_erased(one.id) ? *table.find_erased(one.id) : std::move(one.before);
+            last.meta.version = version;
+            change.object = std::move(last);
         } else {
             T& row = table.edit(one.id);
             row.meta.version = version;

@@ -229,6 +229,8 @@ void close_attempt(Turn& turn, RowId id) {
             if (job.spec.outputs.empty()) return finish_job(turn, id, Phase::succeeded, job.status.reason);
             job.status.reason = reason_of(ReasonCode::collecting_outputs);
             job.status.ending = Ending::none;
+            // Their devices are free from now on, and the rows say so; only the job waits for its files.
+            settle_replicas(turn, id, Phase::succeeded);
             turn.open_intent(collect_outputs_of(turn.state, job));
             return;
         case Ending::failed: return after_failure(turn, id);

@@ -324,10 +324,13 @@ Status Recounter::Inside::on_object(const Value& object, bool gone) {
     pending = true;
     if (kind == "Replica") {
         TANDEM_LET(body, read_replica(object));
-        if (gone)
+        if (gone) {
+            // A deleted row still tells how its task ended.
+            if (const auto stay = stays.find(uid); stay != stays.end() && body.exit) stay->second.body.exit = body.exit;
             replicas.erase(uid);
-        else
+        } else {
             replicas[uid] = std::move(body);
+        }
     } else if (kind == "Node") {
         std::set<DeviceId> devices;
         for (const Value& device : items_at(object, "status.devices"))
