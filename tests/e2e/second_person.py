@@ -142,12 +142,13 @@ class SecondPerson(unittest.TestCase):
         self.assertIn(rest.ask("GET", RIDE_JOBS).status, (401, 403))
 
     def test_public_address_without_tls_is_refused(self) -> None:
-        words = [str(TANDEM), "server", "--listen", "0.0.0.0:0", "--gateway", "127.0.0.1:0"]
         environment = self.it.environment | {"TANDEM_HOME": str(self.it.folder / "other")}
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=20)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("--listen", done.stderr)
-        self.assertIn("tls", done.stderr.lower())
+        for option, listen, gateway in (("--listen", "0.0.0.0:0", "127.0.0.1:0"), ("--gateway", "127.0.0.1:0", "0.0.0.0:0")):
+            words = [str(TANDEM), "server", "--listen", listen, "--gateway", gateway]
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=20)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(option, done.stderr)
+            self.assertIn("tls", done.stderr.lower())
 
     def test_zz_no_secret_is_printed_anywhere(self) -> None:
         """Last: looks through all that was written meanwhile. The installation's own files are mode 0600."""
