@@ -107,11 +107,10 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
     replica.status.handle = input.handle;
     replica.status.endpoint = input.endpoint;
     life_of(turn, input.task).output = input.at;
-    const bool service = replica.spec.owner_kind == model::Kind::service;
 #if defined(TANDEM_PLANT_READINESS_BY_TOKEN)
     const bool needs_probe = false;
 #else
-    const bool needs_probe = service;
+    const bool needs_probe = replica.spec.owner_kind == model::Kind::service;
 #endif
     if (replica.status.phase == Phase::stopping) return;
     if (needs_probe)

@@ -144,7 +144,6 @@ void Planner::Inside::apply(const Slot& slot, int sign) {
 
 // Freed capacity wakes whom it may help: the domains and pools that the node takes part in.
 void Planner::Inside::wake_node(int node_name) {
-#if !defined(TANDEM_PLANT_WAKE_KEYS)
     const int position = capacity.find(node_name);
     if (position < 0) return;
     for (const Cell& cell : capacity.node(position).cells) {
@@ -152,9 +151,6 @@ void Planner::Inside::wake_node(int node_name) {
         waiting.wake({WakeOn::pool, capacity.domain(cell.domain).pool});
     }
     if (capacity.node(position).cells.empty()) waiting.wake({WakeOn::pool, shared_pool});
-#else
-    (void)node_name;
-#endif
 }
 
 void Planner::Inside::wake_after_release(const Slot& slot) {

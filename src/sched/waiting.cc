@@ -164,8 +164,10 @@ void Waiting::wake_some(WakeKey key, Wanted wanted) {
     found->second = std::move(kept);
 }
 
-void Waiting::wake(WakeKey key) {
+void Waiting::wake([[maybe_unused]] WakeKey key) {
+#if !defined(TANDEM_PLANT_WAKE_KEYS)
     wake_some(key, [](const WorkClass&) { return true; });
+#endif
 }
 
 void Waiting::wake_above(WakeKey key, std::int64_t priority) {

@@ -71,6 +71,8 @@ void SimExecutor::start(const model::StartTask& start) {
     ++starts_;
     check_world(task);
     report(model::TaskStarted{start.task, "handle", start.wants_port ? "127.0.0.1:1" : "", agenda_.now()});
+    if (start.wants_port && faults_.strikes(Fault::task_dies, random_))
+        agenda_.in(seconds(1 + static_cast<std::int64_t>(random_.below(30))), [this, name = start.task] { end(name, -1, 9); });
     if (!start.wants_port) agenda_.in(milliseconds(100 + static_cast<std::int64_t>(random_.below(200))), [this, name = start.task] { work(name); });
 }
 
