@@ -2,7 +2,10 @@
 #include "apps/gateway_main.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -16,11 +19,28 @@ namespace {
 
 constexpr Duration stop_grace = seconds(25);
 
+// The gateway's loops share one port (SO_REUSEPORT), which would also let it share that of another program.
+Status check_port_is_free(const relay::Endpoint& endpoint) {
+    if (endpoint.port == 0) return {};
+    const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // waiting rests of old connections don't count
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(endpoint.port);
+    address.sin_addr.s_addr = htonl(endpoint.address);
+    const int bound = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::close(probe);
+    if (bound == 0) return {};
+    return fail(ErrorCode::conflict, endpoint.text() + " is in use or not this machine's; choose another with --gateway", "--gateway");
+}
+
 Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOptions& options, const telemetry::Log& log,
                                                 telemetry::Metrics& metrics) {
     TANDEM_TRY(check_public(options));
     TANDEM_TRY(home.make());
     TANDEM_LET(listen, relay::Endpoint::parse(options.gateway));
+    TANDEM_TRY(check_port_is_free(listen));
     gateway::GatewayOptions wanted;
     wanted.listen = listen;
     wanted.home = home.gateway();

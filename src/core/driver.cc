@@ -60,6 +60,7 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
 void Driver::roll_back(const StateMark& mark, std::vector<model::Input> inputs) {
     TANDEM_REACHED("driver.rolled_back");
     state_.rollback(mark);
+    state_.forget_touched();
     for (model::Input& input : inputs) {
         if (const auto* command = std::get_if<model::Command>(&input)) {
             ports_.publisher.answer({.ticket = command->ticket,

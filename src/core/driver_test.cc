@@ -82,6 +82,26 @@ TEST(command, all_actions_are_done_or_none) {
     EXPECT_FALSE(world.driver.state().table<model::Job>().find_named("default", "default", "good"));
 }
 
+// A refused request must not take away what other inputs of its batch have set going.
+TEST(command, refused_command_in_the_batch_of_an_exit_loses_nothing) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("one", 1));
+    world.apply(TestWorld::job("two", 1));
+    world.start_all();
+    const auto task = world.tasks_of("one")[0];
+    model::Command refused{.ticket = 900,
+                           .caller = {.subject = std::string(platform_subject), .key_id = {}, .request_id = {}},
+                           .actions = {model::DeleteObject{{model::Kind::queue, "", "", "default"}}},
+                           .idempotency_key = {},
+                           .body_digest = {},
+                           .dry_run = false};
+    world.run({model::TaskExited{.task = task, .exit = {.code = 0, .signal = 0, .at = world.now}, .start_error = {}}, refused});
+    EXPECT_TRUE(world.answers[900].error);
+    EXPECT_EQ(world.phase_of("one"), model::Phase::succeeded);
+    EXPECT_EQ(world.phase_of("two"), model::Phase::starting);
+}
+
 TEST(command, one_idempotency_key_makes_one_object) {
     TestWorld world;
     const model::Answer first = world.submit({model::ApplyObject{.object = TestWorld::job("one", 1), .mode = model::ApplyMode::create}}, "k", "b");

@@ -37,6 +37,22 @@ void on_lease_requested(Turn& turn, const model::LeaseRequested& input) {
         {.ticket = input.ticket, .grants = turn.state.leases.ask(input.gateway, batch, turn.now)});
 }
 
+namespace {
+
+// Calls too short to be seen in a sample of the load keep a service awake as well.
+void note_request(Turn& turn, const model::RequestUsage& row) {
+    const model::Service* service =
+        turn.state.table<model::Service>().find_named(row.project, row.name_space, row.service);
+    if (!service) return;
+    const Instant at = std::min(row.at, turn.now);
+    const Instant* last = turn.state.live.last_request.find(service->meta.id);
+    if (last && *last >= at) return;
+    turn.state.live.last_request.put(service->meta.id, at);
+    touch(turn, model::Kind::service, service->meta.id);
+}
+
+}  // namespace
+
 void on_usage_shipped(Turn& turn, const model::UsageShipped& input) {
     const CursorKey key{input.gateway, input.epoch};
     const model::GatewayCursor* cursor = turn.state.cursors.find(key);
@@ -50,6 +66,7 @@ void on_usage_shipped(Turn& turn, const model::UsageShipped& input) {
         turn.state.effects.requests.push_back(row);
         turn.state.effects.requests.back().gateway = input.gateway;
         turn.state.effects.requests.back().epoch = input.epoch;
+        note_request(turn, row);
     }
     turn.state.cursors.put(key, {.gateway = input.gateway, .epoch = input.epoch, .sequence = booked});
     turn.state.effects.acknowledgements.push_back({.ticket = input.ticket, .sequence = booked});

@@ -41,8 +41,6 @@ void State::rollback(const StateMark& mark) {
     index = 0;
     live.each_map([&](auto& map) { map.rollback(mark.live[index++]); });
     live.recovering = mark.recovering;
-    live.jobs_touched.clear();
-    live.services_touched.clear();
     meta = mark.meta;
 #endif
     effects.answers.resize(mark.answers);
@@ -51,6 +49,11 @@ void State::rollback(const StateMark& mark) {
     effects.requests.resize(mark.requests);
     effects.grants.resize(mark.grants);
     effects.acknowledgements.resize(mark.acknowledgements);
+}
+
+void State::forget_touched() {
+    live.jobs_touched.clear();
+    live.services_touched.clear();
 }
 
 void State::forget() {

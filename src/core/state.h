@@ -151,7 +151,9 @@ class State {
     RowId next_id() { return RowId{meta.next_id++}; }
 
     StateMark mark();
+    // What is still to be reconciled stays: other inputs of the batch touched it, and a look too many is harmless.
     void rollback(const StateMark& mark);
+    void forget_touched();  // with the whole batch undone
     void forget();  // the batch is durable
 
     // Fills tables and counters from stored rows; planner, book and touched sets follow (core/recover.h).

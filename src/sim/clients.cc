@@ -173,6 +173,21 @@ void Clients::cancel_some() {
     post_(std::move(command));
 }
 
+void Clients::ask_in_vain() {
+    model::Command command{.ticket = next_ticket_++,
+                           .caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = {}},
+                           .actions = {model::DeleteObject{{model::Kind::queue, "", "", "cohort"}}},
+                           .idempotency_key = {},
+                           .body_digest = {},
+                           .dry_run = false};
+    post_(std::move(command));
+    model::Command tried = command_of(placed<model::Job>("tried"), "");
+    std::get<model::Job>(std::get<model::ApplyObject>(tried.actions.front()).object).spec.command = {"work"};
+    tried.ticket = next_ticket_++;
+    tried.dry_run = true;
+    post_(std::move(tried));
+}
+
 void Clients::plan() {
     const std::int64_t first = 1;
     requests_[first] = Request{.command = command_of(model::Project{}, "base"), .name = "base"};
@@ -182,6 +197,8 @@ void Clients::plan() {
         agenda_.in(milliseconds(random_.between(500, chaos_ms / 2)), [this] { submit_job(); });
     for (int i = 0; i < 2; ++i) agenda_.in(milliseconds(random_.between(500, 20'000)), [this] { submit_service(); });
     for (int i = 0; i < 5; ++i) agenda_.in(milliseconds(random_.between(5000, chaos_ms)), [this] { cancel_some(); });
+    // Requests that are refused, or only tried, share batches with everything else.
+    for (int i = 0; i < 40; ++i) agenda_.in(milliseconds(random_.between(1000, chaos_ms)), [this] { ask_in_vain(); });
 }
 
 void Clients::send(std::int64_t number) {

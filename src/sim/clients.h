@@ -51,6 +51,7 @@ class Clients {
     void submit_service();
     void call_service(const std::string& name);
     void cancel_some();
+    void ask_in_vain();
     void ship_usage();
     model::Command command_of(model::Object object, const std::string& key);
     model::Job draw_job();
