@@ -182,8 +182,7 @@ class ServerProcess {
         TANDEM_TRY(open_parts());
         TANDEM_TRY(core_->start(TANDEM_VERSION));
         executor_->start();
-        if (!std::filesystem::exists(home_.admin_key()) || is_empty())
-            if (is_empty()) TANDEM_TRY(bootstrap(*core_, home_, options_, log_));
+        if (is_empty()) TANDEM_TRY(bootstrap(*core_, home_, options_, log_));
         return serve();
     }
 

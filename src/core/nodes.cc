@@ -46,10 +46,12 @@ bool in_use(const State& state, const std::string& node, std::int64_t device) {
     return false;
 }
 
-void put_holds(Turn& turn, const Pool& pool) {
+}  // namespace
+
+void put_holds(State& state, const Pool& pool) {
     std::int64_t part = 0;
     for (const model::HeldDevice& held : pool.status.held) {
-        turn.state.planner.put_entry({.id = pool.meta.id,
+        state.planner.put_entry({.id = pool.meta.id,
                                       .part = part++,
                                       .kind = sched::EntryKind::hold,
                                       .node = held.node,
@@ -58,8 +60,6 @@ void put_holds(Turn& turn, const Pool& pool) {
                                       .pool = pool.meta.name});
     }
 }
-
-}  // namespace
 
 void on_node_reported(Turn& turn, const model::NodeReported& input) {
     const Node* known = turn.state.table<Node>().find_named(input.name);
@@ -88,7 +88,7 @@ void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
     pool.status.held = filled.devices;
     pool.status.ready = static_cast<std::int64_t>(pool.status.held.size()) >= pool.spec.devices;
     if (pool.status.ready) pool.status.reason = {};
-    put_holds(turn, pool);
+    put_holds(turn.state, pool);
     turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::pool_filled));
     settle_owners(turn);
 }
@@ -103,7 +103,7 @@ void pool_changed(Turn& turn, RowId id) {
                                        {{"flavor", pool.spec.flavor}, {"needed", std::to_string(pool.spec.devices)}});
     }
     turn.state.planner.put_pool(pool);
-    put_holds(turn, pool);
+    put_holds(turn.state, pool);
     settle_owners(turn);
 }
 

@@ -14,6 +14,9 @@ void fill_pool(Turn& turn, const sched::PoolFilled& filled);
 void pool_changed(Turn& turn, RowId id);
 void pool_going(Turn& turn, const model::Pool& pool);
 
+// The devices that a reserved pool keeps, as entries of the planner.
+void put_holds(State& state, const model::Pool& pool);
+
 // Attributes every idle device to the pool that owns it now.
 void settle_owners(Turn& turn);
 

@@ -5,6 +5,7 @@
 
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/nodes.h"
 
 namespace tandem::core {
 namespace {
@@ -24,15 +25,7 @@ void rebuild_topology(State& state) {
     for (const auto& [id, node] : state.table<model::Node>().rows()) state.planner.put_node(node);
     for (const auto& [id, pool] : state.table<model::Pool>().rows()) {
         state.planner.put_pool(pool);
-        std::int64_t part = 0;
-        for (const model::HeldDevice& held : pool.status.held)
-            state.planner.put_entry({.id = id,
-                                     .part = part++,
-                                     .kind = sched::EntryKind::hold,
-                                     .node = held.node,
-                                     .devices = {{held.index, 1000}},
-                                     .flavor = pool.spec.flavor,
-                                     .pool = pool.meta.name});
+        put_holds(state, pool);
     }
     for (const auto& [id, queue] : state.table<model::Queue>().rows()) state.planner.put_queue(queue);
 }

@@ -55,28 +55,24 @@ Status CoreThread::enqueue(model::Input input) {
     return {};
 }
 
-Status CoreThread::submit(model::Command command, AnswerCallback done) {
-    command.ticket = outlet_->expect_answer(std::move(done));
-    const std::int64_t ticket = command.ticket;
-    Status queued = enqueue(std::move(command));
-    if (!queued) outlet_->drop(ticket);
-    return queued;
-}
-
-Status CoreThread::ask_leases(model::LeaseRequested request, GrantCallback done) {
-    request.ticket = outlet_->expect_grant(std::move(done));
-    const std::int64_t ticket = request.ticket;
+template <class Request>
+Status CoreThread::enqueue_expecting(Request request, std::int64_t ticket) {
+    request.ticket = ticket;
     Status queued = enqueue(std::move(request));
     if (!queued) outlet_->drop(ticket);
     return queued;
 }
 
+Status CoreThread::submit(model::Command command, AnswerCallback done) {
+    return enqueue_expecting(std::move(command), outlet_->expect_answer(std::move(done)));
+}
+
+Status CoreThread::ask_leases(model::LeaseRequested request, GrantCallback done) {
+    return enqueue_expecting(std::move(request), outlet_->expect_grant(std::move(done)));
+}
+
 Status CoreThread::ship_usage(model::UsageShipped usage, SequenceCallback done) {
-    usage.ticket = outlet_->expect_sequence(std::move(done));
-    const std::int64_t ticket = usage.ticket;
-    Status queued = enqueue(std::move(usage));
-    if (!queued) outlet_->drop(ticket);
-    return queued;
+    return enqueue_expecting(std::move(usage), outlet_->expect_sequence(std::move(done)));
 }
 
 void CoreThread::post(model::Input input) {

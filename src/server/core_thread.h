@@ -83,6 +83,9 @@ class CoreThread {
     bool run_batch(std::vector<model::Input> inputs);
     std::vector<model::Input> drain(std::vector<StateQuery>& queries);
     Status enqueue(model::Input input);
+    // Its callback waits under the ticket; a request that is not taken leaves none behind.
+    template <class Request>
+    Status enqueue_expecting(Request request, std::int64_t ticket);
 
     Parts parts_;
     AuditChain audit_;

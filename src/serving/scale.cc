@@ -73,8 +73,6 @@ ScaleDecision decide_scale(const model::ServiceScale& scale, const ScaleFacts& f
     return consider_down(scale, facts, needed, now);
 }
 
-__extension__ typedef __int128 Wide;  // both compilers have it; ISO C++ does not
-
 std::optional<std::size_t> choose_replica(std::span<const ReplicaLoad> replicas, std::uint64_t rotation) {
     std::optional<std::size_t> best;
     const std::size_t count = replicas.size();
