@@ -28,7 +28,8 @@ std::int64_t body_max_of(std::string_view path) {
 Api::Api(Parts parts)
     : parts_(std::move(parts)),
       router_(parts_),
-      requests_(parts_.metrics.counter("tandem_api_requests_total", "Requests that reached the API.")) {
+      requests_(
+          parts_.metrics.counter("tandem_api_requests_total", "Requests that reached the API.")) {
     add_resource_routes(router_, parts_, ticker_);
     add_work_routes(router_, parts_, ticker_);
     add_key_routes(router_, parts_);
@@ -41,7 +42,8 @@ Api::Api(Parts parts)
 Result<std::unique_ptr<Api>> Api::make(Parts parts) {
     std::unique_ptr<Api> api(new Api(std::move(parts)));
     if (const Route* route = api->router_.find_unguarded())
-        return fail(ErrorCode::internal, "route " + route->method + " " + route->pattern + " says not who may come in");
+        return fail(ErrorCode::internal,
+                    "route " + route->method + " " + route->pattern + " says not who may come in");
     return api;
 }
 
@@ -55,8 +57,9 @@ http::BodyVerdict Api::admit_body(const http::Request& request) const {
     if (request.over_unix_socket) return {.body_max = body_max_of(request.path), .refusal = {}};
     constexpr std::int64_t before_key_max = 64 * 1024;
     const std::string_view header = request.headers.get_or("Authorization");
-    const bool known = header.starts_with("Bearer ") &&
-                       parts_.core.access()->identify(header.substr(7), parts_.core.now()).has_value();
+    const bool known =
+        header.starts_with("Bearer ") &&
+        parts_.core.access()->identify(header.substr(7), parts_.core.now()).has_value();
     return {.body_max = known ? body_max_of(request.path) : before_key_max, .refusal = {}};
 }
 

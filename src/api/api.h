@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Api: all routes over one HTTP server. Gives the server a handler and a gate for large bodies; a route without a
-// rule stops the start.
+// Api: all routes over one HTTP server. Gives the server a handler and a gate for large bodies; a
+// route without a rule stops the start.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,9 @@ void Call::refuse(const Error& error) {
     responder.respond(std::move(response));
 }
 
-void Call::answer(std::string json, int status) { responder.respond(status, std::move(json)); }
+void Call::answer(std::string json, int status) {
+    responder.respond(status, std::move(json));
+}
 
 Result<codec::Value> parse_body(const http::Request& request) {
     if (request.body.empty()) return fail(ErrorCode::invalid, "the request needs a body");
@@ -40,17 +42,19 @@ Result<codec::Value> parse_body(const http::Request& request) {
     if (type.find("yaml") == std::string_view::npos) return codec::parse_json(request.body);
     TANDEM_LET(documents, codec::parse_yaml(request.body));
     if (documents.size() != 1)
-        return fail(ErrorCode::invalid, fmt::format("must hold one document, holds {}", documents.size()));
+        return fail(ErrorCode::invalid,
+                    fmt::format("must hold one document, holds {}", documents.size()));
     return std::move(documents.front());
 }
 
-Result<std::int64_t> query_number(const Call& call, std::string_view name, std::int64_t otherwise, std::int64_t low,
-                                  std::int64_t high) {
+Result<std::int64_t> query_number(const Call& call, std::string_view name, std::int64_t otherwise,
+                                  std::int64_t low, std::int64_t high) {
     const auto text = call.request.find_query(name);
     if (!text) return otherwise;
     const auto value = parse_integer(*text);
     if (!value || *value < low || *value > high)
-        return invalid_field(std::string(name), fmt::format("must be {}..{}, is \"{}\"", low, high, text->substr(0, 40)));
+        return invalid_field(std::string(name), fmt::format("must be {}..{}, is \"{}\"", low, high,
+                                                            text->substr(0, 40)));
     return *value;
 }
 
@@ -58,10 +62,11 @@ core::ReadScope scope_of(const auth::Reach& reach) {
     return {.all_projects = reach.everywhere, .projects = reach.projects};
 }
 
-Status allow_read(const Parts& parts, const Call& call, auth::Permission permission, std::string_view project,
-                  const std::string& object) {
+Status allow_read(const Parts& parts, const Call& call, auth::Permission permission,
+                  std::string_view project, const std::string& object) {
     if (auth::decide(call.who.facts, permission, project).allowed) return {};
-    parts.core.post(model::DenialSeen{.caller = call.caller(), .action = permission.text(), .object = object});
+    parts.core.post(
+        model::DenialSeen{.caller = call.caller(), .action = permission.text(), .object = object});
     return fail(ErrorCode::not_found, fmt::format("\"{}\" does not exist", object));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call: one request on its way through a handler: who asks, for what, and the way to answer. Handlers are:
-// parse -> command or query -> render.
+// Call: one request on its way through a handler: who asks, for what, and the way to answer.
+// Handlers are: parse -> command or query -> render.
 #pragma once
 
 #include <map>
@@ -35,13 +35,14 @@ struct Call {
 Result<codec::Value> parse_body(const http::Request& request);
 
 // A whole number of the query, in a range; `otherwise` when absent.
-Result<std::int64_t> query_number(const Call& call, std::string_view name, std::int64_t otherwise, std::int64_t low,
-                                  std::int64_t high);
+Result<std::int64_t> query_number(const Call& call, std::string_view name, std::int64_t otherwise,
+                                  std::int64_t low, std::int64_t high);
 
 core::ReadScope scope_of(const auth::Reach& reach);
 
-// May the caller read this area in this project? When not, it is told "not there" and the denial is audited.
-Status allow_read(const Parts& parts, const Call& call, auth::Permission permission, std::string_view project,
-                  const std::string& object);
+// May the caller read this area in this project? When not, it is told "not there" and the denial is
+// audited.
+Status allow_read(const Parts& parts, const Call& call, auth::Permission permission,
+                  std::string_view project, const std::string& object);
 
 }  // namespace tandem::api

@@ -21,13 +21,16 @@ Result<std::string> idempotency_key_of(const Call& call) {
 
 void answer_error(Call& call, const model::Answer& answer, Show show) {
     Error error = *answer.error;
-    if (show == Show::outcomes) error.message = fmt::format("action {}: {}", answer.failed_action, error.message);
-    if (show == Show::outcomes && !error.field.empty()) error.field = fmt::format("actions[{}].{}", answer.failed_action, error.field);
+    if (show == Show::outcomes)
+        error.message = fmt::format("action {}: {}", answer.failed_action, error.message);
+    if (show == Show::outcomes && !error.field.empty())
+        error.field = fmt::format("actions[{}].{}", answer.failed_action, error.field);
     call.refuse(error);
 }
 
 // The row as it is now; a dry run or a deleted object has none to show.
-void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome, bool dry_run, int created_status) {
+void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome, bool dry_run,
+                   int created_status) {
     const int status = outcome.created ? created_status : 200;
     if (!dry_run) {
         auto found = parts.reader.find(outcome.key);
@@ -51,7 +54,8 @@ std::string render_outcomes(const std::vector<model::Outcome>& outcomes) {
     return json;
 }
 
-void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show, int created_status) {
+void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show,
+                  int created_status) {
     auto key = idempotency_key_of(call);
     if (!key) return call.refuse(key.error());
     model::Command command{.ticket = 0,
@@ -61,16 +65,20 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
                            .body_digest = {},
                            .dry_run = call.query_flag("dryRun")};
     if (!command.idempotency_key.empty())
-        command.body_digest = crypto::sha256_hex(call.request.method + " " + call.request.target + "\n" + call.request.body);
+        command.body_digest = crypto::sha256_hex(call.request.method + " " + call.request.target +
+                                                 "\n" + call.request.body);
     const bool dry_run = command.dry_run;
     // The callback may run before submit returns; it owns the call from here on.
     auto shared = std::make_shared<Call>(std::move(call));
     const Status queued = parts.core.submit(
-        std::move(command), [&parts, shared, show, dry_run, created_status](const model::Answer& answer) {
+        std::move(command),
+        [&parts, shared, show, dry_run, created_status](const model::Answer& answer) {
             if (answer.error) return answer_error(*shared, answer, show);
             if (show != Show::outcomes && !answer.outcomes.empty())
-                return answer_object(parts, *shared, show == Show::object ? answer.outcomes.front() : answer.outcomes.back(),
-                                     dry_run, created_status);
+                return answer_object(
+                    parts, *shared,
+                    show == Show::object ? answer.outcomes.front() : answer.outcomes.back(),
+                    dry_run, created_status);
             shared->answer(render_outcomes(answer.outcomes));
         });
     if (!queued) shared->refuse(queued.error());

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends actions to core for a call and renders the answer: idempotency key, dry run, errors, resulting object.
+// Sends actions to core for a call and renders the answer: idempotency key, dry run, errors,
+// resulting object.
 #pragma once
 
 #include "api/call.h"
 
 namespace tandem::api {
 
-enum class Show : std::uint8_t { object, last_object, outcomes };  // of the first, the last action; of all
+enum class Show : std::uint8_t {
+    object,
+    last_object,
+    outcomes
+};  // of the first, the last action; of all
 
 // `created_status`: 201 for POST of one object.
-void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show, int created_status = 201);
+void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show,
+                  int created_status = 201);
 
 std::string render_outcomes(const std::vector<model::Outcome>& outcomes);
 

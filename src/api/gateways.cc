@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/gateways.h"
 
-#include <atomic>
 #include <fmt/format.h>
+#include <atomic>
 
 #include "codec/json_writer.h"
 #include "codec/record.h"
@@ -13,14 +13,15 @@ namespace {
 constexpr Duration alive_period = seconds(2);
 
 std::string render_event(const model::FeedUpdate& update) {
-    return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", update.version, update.full ? "snapshot" : "delta",
-                       codec::encode(update));
+    return fmt::format("id: {}\nevent: {}\ndata: {}\n\n", update.version,
+                       update.full ? "snapshot" : "delta", codec::encode(update));
 }
 
 // Passes deltas on as they are published. Deltas older than the snapshot are left out.
 class FeedSession : public std::enable_shared_from_this<FeedSession> {
   public:
-    FeedSession(const Parts& parts, http::Stream stream) : parts_(parts), stream_(std::move(stream)) {}
+    FeedSession(const Parts& parts, http::Stream stream)
+        : parts_(parts), stream_(std::move(stream)) {}
 
     // Listening begins before the snapshot is taken, so that nothing falls between.
     void begin() {
@@ -28,15 +29,18 @@ class FeedSession : public std::enable_shared_from_this<FeedSession> {
             if (auto self = weak.lock()) self->pass_on();
         });
         stream_.on_closed([self = shared_from_this()] { self->closed_ = true; });
-        const Status queued = parts_.core.query([self = shared_from_this()](const core::State& state) {
-            self->send_snapshot(self->parts_.core.feed_builder().snapshot(state, self->parts_.core.now()));
-        });
+        const Status queued =
+            parts_.core.query([self = shared_from_this()](const core::State& state) {
+                self->send_snapshot(
+                    self->parts_.core.feed_builder().snapshot(state, self->parts_.core.now()));
+            });
         if (!queued) stream_.close();
     }
 
     bool alive() {
         if (closed_) return false;
-        stream_.write(fmt::format("event: alive\ndata: {{\"at\":\"{}\"}}\n\n", render_instant(parts_.core.now())));
+        stream_.write(fmt::format("event: alive\ndata: {{\"at\":\"{}\"}}\n\n",
+                                  render_instant(parts_.core.now())));
         return true;
     }
 
@@ -91,9 +95,10 @@ void grant_leases(const Parts& parts, Call call) {
     auto request = codec::decode<model::LeaseRequested>(call.request.body);
     if (!request) return call.refuse(request.error());
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued = parts.core.ask_leases(std::move(*request), [shared](const std::vector<model::LeaseGrant>& grants) {
-        shared->answer(render_grants(grants));
-    });
+    const Status queued = parts.core.ask_leases(
+        std::move(*request), [shared](const std::vector<model::LeaseGrant>& grants) {
+            shared->answer(render_grants(grants));
+        });
     if (!queued) shared->refuse(queued.error());
 }
 
@@ -110,7 +115,8 @@ void take_usage(const Parts& parts, Call call) {
 }  // namespace
 
 void add_gateway_routes(Router& router, const Parts& parts, Ticker& ticker) {
-    const auto add = [&](std::string method, std::string pattern, std::string summary, RouteHandler handler) {
+    const auto add = [&](std::string method, std::string pattern, std::string summary,
+                         RouteHandler handler) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::host,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateways' door: one stream of snapshot and deltas, and posts of load, lease requests and usage. Only over
-// the server's unix socket (mode 0600).
+// The gateways' door: one stream of snapshot and deltas, and posts of load, lease requests and
+// usage. Only over the server's unix socket (mode 0600).
 #pragma once
 
 #include "api/router.h"

@@ -29,24 +29,27 @@ void create_key(const Parts& parts, Call call) {
     auto* key = std::get_if<model::ApiKey>(&*object);
     if (!key) return call.refuse({ErrorCode::invalid, "must be ApiKey here", "kind"});
     if (!key->spec.key_id.empty())
-        return call.refuse({ErrorCode::invalid, "is drawn by the server; leave it out", "spec.keyId"});
+        return call.refuse(
+            {ErrorCode::invalid, "is drawn by the server; leave it out", "spec.keyId"});
     if (key->spec.subject.empty()) key->spec.subject = call.who.subject;
     auto made = std::make_shared<crypto::NewApiKey>(crypto::make_api_key());
     key->spec.key_id = made->key_id;
     key->spec.digest = made->digest;
-    model::Command command{.ticket = 0,
-                           .caller = call.caller(),
-                           .actions = {model::ApplyObject{.object = *key, .mode = model::ApplyMode::create}},
-                           .idempotency_key = {},
-                           .body_digest = {},
-                           .dry_run = call.query_flag("dryRun")};
+    model::Command command{
+        .ticket = 0,
+        .caller = call.caller(),
+        .actions = {model::ApplyObject{.object = *key, .mode = model::ApplyMode::create}},
+        .idempotency_key = {},
+        .body_digest = {},
+        .dry_run = call.query_flag("dryRun")};
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued = parts.core.submit(std::move(command), [&parts, shared, made](const model::Answer& answer) {
-        if (answer.error) return shared->refuse(*answer.error);
-        auto found = parts.reader.find(answer.outcomes.front().key);
-        if (!found || !*found) return shared->answer(render_outcomes(answer.outcomes));
-        shared->answer(with_secret((*found)->json, made->text), 201);
-    });
+    const Status queued =
+        parts.core.submit(std::move(command), [&parts, shared, made](const model::Answer& answer) {
+            if (answer.error) return shared->refuse(*answer.error);
+            auto found = parts.reader.find(answer.outcomes.front().key);
+            if (!found || !*found) return shared->answer(render_outcomes(answer.outcomes));
+            shared->answer(with_secret((*found)->json, made->text), 201);
+        });
     if (!queued) shared->refuse(queued.error());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making API keys: the server draws the secret, shows it once in the answer, and keeps only its digest.
+// Making API keys: the server draws the secret, shows it once in the answer, and keeps only its
+// digest.
 #pragma once
 
 #include "api/router.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/logs.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <fmt/format.h>
 
 #include "api/resources.h"
 #include "server/task_lookup.h"
@@ -26,7 +26,8 @@ http::Headers headers_for(const model::TaskName& task, std::int64_t from) {
 void answer_once(const Parts& parts, Call& call, const model::TaskName& task, std::int64_t offset) {
     http::Response response{.status = 200, .headers = {}, .body = {}};
     std::int64_t from = offset;
-    for (bool first = true; static_cast<std::int64_t>(response.body.size()) < answer_max; first = false) {
+    for (bool first = true; static_cast<std::int64_t>(response.body.size()) < answer_max;
+         first = false) {
         auto chunk = parts.logs.read(task, offset, chunk_max);
         if (!chunk) return call.refuse(chunk.error());
         if (first) from = chunk->from;
@@ -42,7 +43,11 @@ void answer_once(const Parts& parts, Call& call, const model::TaskName& task, st
 class Follower {
   public:
     Follower(const Parts& parts, model::TaskName task, std::int64_t offset, http::Stream stream)
-        : parts_(parts), task_(task), offset_(offset), stream_(std::move(stream)), closed_(std::make_shared<std::atomic<bool>>(false)) {
+        : parts_(parts),
+          task_(task),
+          offset_(offset),
+          stream_(std::move(stream)),
+          closed_(std::make_shared<std::atomic<bool>>(false)) {
         stream_.on_closed([closed = closed_] { *closed = true; });
     }
     bool tick() {
@@ -68,7 +73,8 @@ class Follower {
     std::shared_ptr<std::atomic<bool>> closed_;
 };
 
-void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName& task, std::int64_t offset) {
+void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName& task,
+           std::int64_t offset) {
     if (!call.query_flag("follow")) return answer_once(parts, call, task, offset);
     auto chunk = parts.logs.read(task, offset, 1);
     if (!chunk) return call.refuse(chunk.error());
@@ -81,8 +87,10 @@ void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName
 
 void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     server::TaskWanted wanted{.key = key_of_path(call, kind)};
-    const std::string shown = wanted.key.project + "/" + wanted.key.name_space + "/" + wanted.key.name;
-    const Status allowed = allow_read(parts, call, {auth::Area::logs, auth::Verb::read}, wanted.key.project, shown);
+    const std::string shown =
+        wanted.key.project + "/" + wanted.key.name_space + "/" + wanted.key.name;
+    const Status allowed =
+        allow_read(parts, call, {auth::Area::logs, auth::Verb::read}, wanted.key.project, shown);
     if (!allowed) return call.refuse(allowed.error());
     auto rank = query_number(call, "rank", -1, 0, 1'000'000);
     if (!rank) return call.refuse(rank.error());
@@ -93,16 +101,18 @@ void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     wanted.rank = *rank;
     wanted.epoch = *epoch;
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued = parts.core.query([&parts, &ticker, shared, wanted, offset = *offset](const core::State& state) {
-        const auto task = server::find_task(state, wanted);
-        if (!task)
-            return shared->refuse({ErrorCode::not_found, "it does not exist, or has not been started yet", ""});
-        // Files are read on the ticker's thread, not on core's.
-        ticker.add(milliseconds(0), [&parts, &ticker, shared, task = *task, offset] {
-            serve(parts, ticker, *shared, task, offset);
-            return false;
+    const Status queued = parts.core.query(
+        [&parts, &ticker, shared, wanted, offset = *offset](const core::State& state) {
+            const auto task = server::find_task(state, wanted);
+            if (!task)
+                return shared->refuse(
+                    {ErrorCode::not_found, "it does not exist, or has not been started yet", ""});
+            // Files are read on the ticker's thread, not on core's.
+            ticker.add(milliseconds(0), [&parts, &ticker, shared, task = *task, offset] {
+                serve(parts, ticker, *shared, task, offset);
+                return false;
+            });
         });
-    });
     if (!queued) shared->refuse(queued.error());
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of tasks as plain text: the current or last epoch of one replica of a job or service. With follow=true the
-// answer goes on until the task has ended. `offset` resumes where a reader was; the header X-Log-Offset tells
-// where the answer begins (the ring may have lost what came before), X-Log-Epoch which epoch it is.
+// Output of tasks as plain text: the current or last epoch of one replica of a job or service. With
+// follow=true the answer goes on until the task has ended. `offset` resumes where a reader was; the
+// header X-Log-Offset tells where the answer begins (the ring may have lost what came before),
+// X-Log-Epoch which epoch it is.
 #pragma once
 
 #include "api/call.h"

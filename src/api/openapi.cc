@@ -35,7 +35,8 @@ void write_content(JsonWriter& writer, const std::string& type, const std::strin
 void write_path_parameters(JsonWriter& writer, const std::string& pattern) {
     writer.key("parameters");
     writer.begin_array();
-    for (std::size_t open = pattern.find('{'); open != std::string::npos; open = pattern.find('{', open + 1)) {
+    for (std::size_t open = pattern.find('{'); open != std::string::npos;
+         open = pattern.find('{', open + 1)) {
         writer.begin_object();
         writer.key("name");
         writer.text(pattern.substr(open + 1, pattern.find('}', open) - open - 1));

@@ -17,17 +17,18 @@ class BlobStore;
 
 namespace tandem::api {
 
-// Output of tasks, from their executor. Offsets count bytes since the task began; what the ring has lost is
-// skipped and told by `from`.
+// Output of tasks, from their executor. Offsets count bytes since the task began; what the ring has
+// lost is skipped and told by `from`.
 struct LogChunk {
     std::int64_t from = 0;
     std::string text{};
-    bool ended = false;   // nothing will follow
+    bool ended = false;  // nothing will follow
 };
 class TaskLogs {
   public:
     virtual ~TaskLogs() = default;
-    virtual Result<LogChunk> read(const model::TaskName& task, std::int64_t offset, std::int64_t bytes_max) = 0;
+    virtual Result<LogChunk> read(const model::TaskName& task, std::int64_t offset,
+                                  std::int64_t bytes_max) = 0;
 };
 
 // Acts on the installation itself.

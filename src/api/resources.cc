@@ -28,15 +28,18 @@ Result<model::Object> parse_object(const Call& call, model::Kind kind) {
                                                  model::name_of(model::kind_of(object))));
     model::Meta& meta = model::meta_of(object);
     TANDEM_TRY(take_from_path(meta.project, call.path_or_empty("project"), "metadata.project"));
-    TANDEM_TRY(take_from_path(meta.name_space, call.path_or_empty("namespace"), "metadata.namespace"));
-    if (call.path.contains("name")) TANDEM_TRY(take_from_path(meta.name, call.at("name"), "metadata.name"));
+    TANDEM_TRY(
+        take_from_path(meta.name_space, call.path_or_empty("namespace"), "metadata.namespace"));
+    if (call.path.contains("name"))
+        TANDEM_TRY(take_from_path(meta.name, call.at("name"), "metadata.name"));
     return object;
 }
 
 void apply(const Parts& parts, Call call, model::Kind kind, model::ApplyMode mode) {
     auto object = parse_object(call, kind);
     if (!object) return call.refuse(object.error());
-    std::vector<model::Action> actions{model::ApplyObject{.object = std::move(*object), .mode = mode}};
+    std::vector<model::Action> actions{
+        model::ApplyObject{.object = std::move(*object), .mode = mode}};
     send_command(parts, std::move(call), std::move(actions), Show::object);
 }
 
@@ -54,19 +57,24 @@ std::string shown_name(const model::ObjectKey& key) {
 
 // The project that decides about reading an object of this kind at this place.
 std::string deciding_project(model::Kind kind, const Call& call) {
-    return kind == model::Kind::project && call.path.contains("name") ? call.at("name") : call.path_or_empty("project");
+    return kind == model::Kind::project && call.path.contains("name")
+               ? call.at("name")
+               : call.path_or_empty("project");
 }
 
 void get(const Parts& parts, Call call, model::Kind kind) {
     const model::ObjectKey key = key_of_path(call, kind);
     const auth::Permission permission{auth::area_of(kind), auth::Verb::read};
-    const Status allowed = allow_read(parts, call, permission, deciding_project(kind, call), shown_name(key));
+    const Status allowed =
+        allow_read(parts, call, permission, deciding_project(kind, call), shown_name(key));
     if (!allowed) return call.refuse(allowed.error());
     auto found = parts.reader.find(key);
     if (!found) return call.refuse(found.error());
     if (!*found)
         return call.refuse({ErrorCode::not_found,
-                            fmt::format("{} \"{}\" does not exist", model::info_of(kind).singular, shown_name(key)), ""});
+                            fmt::format("{} \"{}\" does not exist", model::info_of(kind).singular,
+                                        shown_name(key)),
+                            ""});
     call.answer(std::move((*found)->json));
 }
 
@@ -96,7 +104,8 @@ std::string render_list(model::Kind kind, const core::ListPage& page) {
 }
 
 Result<core::ListQuery> list_query(const Parts&, const Call& call, model::Kind kind) {
-    const auth::Reach reach = auth::reach_of(call.who.facts, {auth::area_of(kind), auth::Verb::read});
+    const auth::Reach reach =
+        auth::reach_of(call.who.facts, {auth::area_of(kind), auth::Verb::read});
     core::ListQuery query{.kind = kind,
                           .scope = scope_of(reach),
                           .project = call.path_or_empty("project"),
@@ -107,7 +116,8 @@ Result<core::ListQuery> list_query(const Parts&, const Call& call, model::Kind k
                           .continue_token = call.query_or("continue")};
     // Kinds of the whole installation have no project to scope by: the permission itself decides.
     if (model::info_of(kind).scope == model::Scope::cluster && kind != model::Kind::project)
-        query.scope.all_projects = auth::decide(call.who.facts, {auth::area_of(kind), auth::Verb::read}, "").allowed;
+        query.scope.all_projects =
+            auth::decide(call.who.facts, {auth::area_of(kind), auth::Verb::read}, "").allowed;
     TANDEM_LET(limit, query_number(call, "limit", 500, 1, 500));
     query.limit = limit;
     return query;
@@ -128,8 +138,9 @@ void batch(const Parts& parts, Call call) {
     auto actions = codec::parse_batch(*body);
     if (!actions) return call.refuse(actions.error());
     if (actions->size() > batch_actions_max)
-        return call.refuse({ErrorCode::too_large,
-                            fmt::format("must hold at most 1000 actions, holds {}", actions->size()), "actions"});
+        return call.refuse(
+            {ErrorCode::too_large,
+             fmt::format("must hold at most 1000 actions, holds {}", actions->size()), "actions"});
     send_command(parts, std::move(call), std::move(*actions), Show::outcomes);
 }
 
@@ -138,8 +149,8 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
     const std::string words(model::info_of(kind).plural);
     const std::string collection = collection_path(kind);
     const std::string item = collection + "/{name}";
-    const auto add = [&](std::string method, const std::string& pattern, std::string summary, RouteHandler handler,
-                         bool takes_body = false) {
+    const auto add = [&](std::string method, const std::string& pattern, std::string summary,
+                         RouteHandler handler, bool takes_body = false) {
         router.add({.method = std::move(method),
                     .pattern = pattern,
                     .door = Door::caller,
@@ -148,19 +159,28 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
                     .request_schema = takes_body ? schema : "",
                     .response_schema = schema});
     };
-    add("GET", collection, "List or watch " + words, [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
-    add("GET", item, "Get one of " + words, [&parts, kind](Call call) { get(parts, std::move(call), kind); });
+    add("GET", collection, "List or watch " + words,
+        [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
+    add("GET", item, "Get one of " + words,
+        [&parts, kind](Call call) { get(parts, std::move(call), kind); });
     if (model::info_of(kind).scope != model::Scope::cluster)
         add("GET", "/api/v1/" + words, "List or watch " + words + " of all projects in reach",
             [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
     if (model::info_of(kind).read_only) return;
     // Keys are made by their own route: the secret is the server's to draw.
     if (kind != model::Kind::api_key)
-        add("POST", collection, "Create one of " + words,
-            [&parts, kind](Call call) { apply(parts, std::move(call), kind, model::ApplyMode::create); }, true);
-    add("PUT", item, "Create or change one of " + words,
-        [&parts, kind](Call call) { apply(parts, std::move(call), kind, model::ApplyMode::apply); }, true);
-    add("DELETE", item, "Delete one of " + words, [&parts, kind](Call call) { remove(parts, std::move(call), kind); });
+        add(
+            "POST", collection, "Create one of " + words,
+            [&parts, kind](Call call) {
+                apply(parts, std::move(call), kind, model::ApplyMode::create);
+            },
+            true);
+    add(
+        "PUT", item, "Create or change one of " + words,
+        [&parts, kind](Call call) { apply(parts, std::move(call), kind, model::ApplyMode::apply); },
+        true);
+    add("DELETE", item, "Delete one of " + words,
+        [&parts, kind](Call call) { remove(parts, std::move(call), kind); });
 }
 
 }  // namespace
@@ -174,11 +194,13 @@ std::string collection_path(model::Kind kind) {
 }
 
 model::ObjectKey key_of_path(const Call& call, model::Kind kind) {
-    return {kind, call.path_or_empty("project"), call.path_or_empty("namespace"), call.path_or_empty("name")};
+    return {kind, call.path_or_empty("project"), call.path_or_empty("namespace"),
+            call.path_or_empty("name")};
 }
 
 void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker) {
-    for (const model::KindInfo& info : model::kind_table) add_kind(router, parts, ticker, info.kind);
+    for (const model::KindInfo& info : model::kind_table)
+        add_kind(router, parts, ticker, info.kind);
     router.add({.method = "POST",
                 .pattern = "/api/v1/batch",
                 .door = Door::caller,

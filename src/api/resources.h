@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same five verbs for every kind: list (and watch), create, get, apply, delete; and the batch route.
+// The same five verbs for every kind: list (and watch), create, get, apply, delete; and the batch
+// route.
 #pragma once
 
 #include "api/router.h"

@@ -21,7 +21,9 @@ std::vector<std::string> split_path(std::string_view path) {
     return segments;
 }
 
-bool is_variable(const std::string& segment) { return segment.starts_with('{'); }
+bool is_variable(const std::string& segment) {
+    return segment.starts_with('{');
+}
 
 bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
     for (std::size_t i = 0; i < pattern.size(); ++i)
@@ -41,9 +43,12 @@ void Router::add(Route route) {
     Parsed parsed{.segments = split_path(route.pattern), .route = routes_.size()};
     auto& bucket = by_length_[parsed.segments.size()];
     // Fixed words before variables: "/usage/report" is no "/usage/{name}".
-    const auto variables = [](const Parsed& one) { return std::count_if(one.segments.begin(), one.segments.end(), is_variable); };
-    const auto at = std::find_if(bucket.begin(), bucket.end(),
-                                 [&](const Parsed& other) { return variables(other) > variables(parsed); });
+    const auto variables = [](const Parsed& one) {
+        return std::count_if(one.segments.begin(), one.segments.end(), is_variable);
+    };
+    const auto at = std::find_if(bucket.begin(), bucket.end(), [&](const Parsed& other) {
+        return variables(other) > variables(parsed);
+    });
     bucket.insert(at, std::move(parsed));
     routes_.push_back(std::move(route));
 }
@@ -59,11 +64,13 @@ Result<server::Identity> Router::identify(const http::Request& request, Door doo
     if (door == Door::host) {
         if (request.over_unix_socket)
             return server::Identity{.subject = "system:gateway", .key_id = {}, .facts = {}};
-        return fail(ErrorCode::unauthenticated, "only processes of the server's own host may do this");
+        return fail(ErrorCode::unauthenticated,
+                    "only processes of the server's own host may do this");
     }
     const std::string_view header = request.headers.get_or("Authorization");
     if (!header.starts_with("Bearer "))
-        return fail(ErrorCode::unauthenticated, "send an API key as \"Authorization: Bearer td_...\"", "Authorization");
+        return fail(ErrorCode::unauthenticated,
+                    "send an API key as \"Authorization: Bearer td_...\"", "Authorization");
     return parts_.core.access()->identify(header.substr(7), parts_.core.now());
 }
 
@@ -72,7 +79,8 @@ void Router::route(http::Request request, http::Responder responder) const {
     Call call{std::move(request), std::move(responder), {}, {}};
     const auto bucket = by_length_.find(path.size());
     std::set<std::string> methods;
-    for (const Parsed& parsed : bucket == by_length_.end() ? std::vector<Parsed>{} : bucket->second) {
+    for (const Parsed& parsed :
+         bucket == by_length_.end() ? std::vector<Parsed>{} : bucket->second) {
         if (!matches(parsed.segments, path)) continue;
         const Route& route = routes_[parsed.route];
         const bool head = call.request.method == "HEAD" && route.method == "GET";
@@ -82,9 +90,10 @@ void Router::route(http::Request request, http::Responder responder) const {
         }
         auto who = identify(call.request, route.door);
         if (!who) {
-            parts_.core.post(model::DenialSeen{.caller = {.subject = "unknown", .key_id = {}, .request_id = call.request.id},
-                                               .action = "authenticate",
-                                               .object = route.pattern});
+            parts_.core.post(model::DenialSeen{
+                .caller = {.subject = "unknown", .key_id = {}, .request_id = call.request.id},
+                .action = "authenticate",
+                .object = route.pattern});
             return call.refuse(who.error());
         }
         call.who = std::move(*who);
@@ -93,8 +102,10 @@ void Router::route(http::Request request, http::Responder responder) const {
                 call.path[parsed.segments[i].substr(1, parsed.segments[i].size() - 2)] = path[i];
         return route.handler(std::move(call));
     }
-    if (methods.empty()) return call.refuse({ErrorCode::not_found, "there is nothing at this path", ""});
-    http::Response response = http::problem(405, "this path does not take " + call.request.method, "method_not_allowed");
+    if (methods.empty())
+        return call.refuse({ErrorCode::not_found, "there is nothing at this path", ""});
+    http::Response response =
+        http::problem(405, "this path does not take " + call.request.method, "method_not_allowed");
     response.headers.add("Allow", join_methods(methods));
     call.responder.respond(std::move(response));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Router: patterns to handlers. Every route says who may come in; a route without a rule stops the start.
+// Router: patterns to handlers. Every route says who may come in; a route without a rule stops the
+// start.
 //
 //   open     anybody (health, version, the OpenAPI document)
-//   caller   whoever shows a valid key; the handler asks `auth` about what it reads, core about what it changes
-//   host     a process of this host that may open the server's unix socket (gateways)
+//   caller   whoever shows a valid key; the handler asks `auth` about what it reads, core about
+//   what it changes host     a process of this host that may open the server's unix socket
+//   (gateways)
 // Thread rule: add() before serving; route() from any thread.
 #pragma once
 
@@ -22,11 +24,11 @@ using RouteHandler = std::function<void(Call)>;
 
 struct Route {
     std::string method{};
-    std::string pattern{};   // "/api/v1/projects/{project}"
+    std::string pattern{};  // "/api/v1/projects/{project}"
     Door door = Door::unset;
     RouteHandler handler{};
-    std::string summary{};   // for OpenAPI
-    std::string request_schema{};   // component names; empty: none
+    std::string summary{};         // for OpenAPI
+    std::string request_schema{};  // component names; empty: none
     std::string response_schema{};
 };
 

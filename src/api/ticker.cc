@@ -30,7 +30,8 @@ Ticker::~Ticker() {
 void Ticker::add(Duration period, Tick tick) {
     {
         const std::lock_guard lock(mutex_);
-        fresh_.push_back({.due_ms = monotonic_ms() + period.ms, .period = period, .tick = std::move(tick)});
+        fresh_.push_back(
+            {.due_ms = monotonic_ms() + period.ms, .period = period, .tick = std::move(tick)});
     }
     wake_.notify_all();
 }

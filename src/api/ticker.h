@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ticker: one thread that calls long-lived answers (watches, followed logs) now and then. A tick returns false when
-// it is done. Ticks must not block for long. Thread rule: add() from any thread.
+// Ticker: one thread that calls long-lived answers (watches, followed logs) now and then. A tick
+// returns false when it is done. Ticks must not block for long. Thread rule: add() from any thread.
 #pragma once
 
 #include <condition_variable>

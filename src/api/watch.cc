@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/watch.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <fmt/format.h>
 
 #include "base/quantity.h"
 #include "codec/manifest.h"
@@ -26,9 +26,11 @@ struct Filter {
         if (change.kind != query.kind) return false;
         if (!query.project.empty() && change.project != query.project) return false;
         if (!query.name_space.empty() && change.name_space != query.name_space) return false;
-        const std::string& project = change.kind == model::Kind::project ? change.name : change.project;
-        return query.scope.all_projects || std::find(query.scope.projects.begin(), query.scope.projects.end(), project) !=
-                                               query.scope.projects.end();
+        const std::string& project =
+            change.kind == model::Kind::project ? change.name : change.project;
+        return query.scope.all_projects ||
+               std::find(query.scope.projects.begin(), query.scope.projects.end(), project) !=
+                   query.scope.projects.end();
     }
     bool fields_match(const core::ChangeText& change) const {
         if (fields.empty()) return true;
@@ -37,11 +39,12 @@ struct Filter {
         const auto object = codec::parse_shown_object(*document);
         return object && model::matches_fields(fields, model::selectable_fields_of(*object));
     }
-    // The event's name, empty when it is none of the watcher's business. Leaving the selection looks like
-    // being deleted.
+    // The event's name, empty when it is none of the watcher's business. Leaving the selection
+    // looks like being deleted.
     std::string_view event_of(const core::ChangeText& change) const {
         if (!in_scope(change)) return {};
-        const bool was = change.type != model::ChangeType::added && model::matches_labels(labels, change.old_labels);
+        const bool was = change.type != model::ChangeType::added &&
+                         model::matches_labels(labels, change.old_labels);
         const bool is = model::matches_labels(labels, change.labels) && fields_match(change);
         if (change.type == model::ChangeType::deleted) return was || is ? "deleted" : "";
         if (is) return was ? "modified" : "added";
@@ -65,7 +68,9 @@ class WatchSession : public std::enable_shared_from_this<WatchSession> {
     bool bookmark() {
         if (closed_) return false;
         const std::lock_guard lock(mutex_);
-        if (live_) stream_.write(fmt::format("id: {0}\nevent: bookmark\ndata: {{\"resourceVersion\":{0}}}\n\n", last_));
+        if (live_)
+            stream_.write(fmt::format(
+                "id: {0}\nevent: bookmark\ndata: {{\"resourceVersion\":{0}}}\n\n", last_));
         return true;
     }
 
@@ -75,7 +80,8 @@ class WatchSession : public std::enable_shared_from_this<WatchSession> {
         last_ = change.version;
         const std::string_view event = filter_.event_of(change);
         if (event.empty()) return;
-        if (!stream_.write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", change.version, event, change.json)))
+        if (!stream_.write(
+                fmt::format("id: {}\nevent: {}\ndata: {}\n\n", change.version, event, change.json)))
             closed_ = true;
     }
 
@@ -116,7 +122,8 @@ class WatchSession : public std::enable_shared_from_this<WatchSession> {
             for (const core::ChangeText& change : batch->changes) write(change);
             last_ = std::max(last_, batch->version);
         }
-        if (lost) fail_with({ErrorCode::gone, "the watch fell behind; list again", "resourceVersion"});
+        if (lost)
+            fail_with({ErrorCode::gone, "the watch fell behind; list again", "resourceVersion"});
     }
 
     const Parts& parts_;
@@ -130,11 +137,14 @@ class WatchSession : public std::enable_shared_from_this<WatchSession> {
     std::shared_ptr<server::Broadcast<server::PublishedBatch>::Listener> listener_;
 };
 
-Result<std::int64_t> start_version(const Parts& parts, const Call& call, const core::ListQuery& query) {
-    std::string text = call.query_or("resourceVersion", call.request.headers.get_or("Last-Event-ID"));
+Result<std::int64_t> start_version(const Parts& parts, const Call& call,
+                                   const core::ListQuery& query) {
+    std::string text =
+        call.query_or("resourceVersion", call.request.headers.get_or("Last-Event-ID"));
     if (!text.empty()) {
         const auto version = parse_integer(text);
-        if (!version || *version < 0) return invalid_field("resourceVersion", "must be a version that a list or watch gave");
+        if (!version || *version < 0)
+            return invalid_field("resourceVersion", "must be a version that a list or watch gave");
         return *version;
     }
     core::ListQuery newest = query;
@@ -159,7 +169,8 @@ void watch(const Parts& parts, Ticker& ticker, Call call, const core::ListQuery&
     if (!probe) return call.refuse(probe.error());
     http::Stream stream = call.responder.start_stream(
         200, {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}});
-    auto session = std::make_shared<WatchSession>(parts, std::move(filter), *from, std::move(stream));
+    auto session =
+        std::make_shared<WatchSession>(parts, std::move(filter), *from, std::move(stream));
     session->begin();
     ticker.add(bookmark_period, [session] { return session->bookmark(); });
 }

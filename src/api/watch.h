@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: a list's changes as server-sent events. Reads rows only for the backlog, then passes published batches on,
-// joined by version. `id:` is the resourceVersion; a bookmark every few seconds moves it on. A version that is
-// no longer kept is an `error` event with status 410: list again. A watcher that is too slow is dropped and may
-// come back with the last id it saw.
+// Watch: a list's changes as server-sent events. Reads rows only for the backlog, then passes
+// published batches on, joined by version. `id:` is the resourceVersion; a bookmark every few
+// seconds moves it on. A version that is no longer kept is an `error` event with status 410: list
+// again. A watcher that is too slow is dropped and may come back with the last id it saw.
 //
 //   event: added | modified | deleted   data: the object
 //   event: bookmark                     data: {"resourceVersion":N}
