@@ -13,7 +13,7 @@ from tandem import PROJECT, until
 if TYPE_CHECKING:
     from ride import Ride
 
-JOBS = ("train", "urgent", "witness")
+JOBS = ("train", "longer", "urgent", "witness")
 
 
 def report(ride: Ride) -> None:

@@ -110,16 +110,17 @@ class Caller:
 class Load:
     """Several callers at once, each with one call after another, until stop()."""
 
-    CALLERS = 8
     CALLS_MAX = 500  # of each caller: a load that nobody stops ends by itself
 
-    def __init__(self, caller: Caller, model: str, prompt: str, tokens: int) -> None:
+    def __init__(
+        self, caller: Caller, model: str, prompt: str, tokens: int, callers: int = 8
+    ) -> None:
         self.stopping = threading.Event()
         self.answered = 0
         self.lock = threading.Lock()
         self.threads = [
             threading.Thread(target=self.work, args=(caller, model, prompt, tokens), daemon=True)
-            for _ in range(self.CALLERS)
+            for _ in range(callers)
         ]
         for thread in self.threads:
             thread.start()

@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caller import Answer, Load
 from tandem import PROJECT, until
-from training import checkpoint_of
+from training import checkpoint_of, wait_done
 
 if TYPE_CHECKING:
     from ride import Ride
@@ -149,6 +150,45 @@ def replace_killed_replica(ride: Ride) -> None:
     )
 
 
+def train_longer(ride: Ride) -> None:
+    manifest = Path(ride.example("train.yaml")).read_text(encoding="utf-8")
+    longer = ride.home / "longer.yaml"
+    text = manifest.replace("name: train\n", "name: longer\n", 1).replace("=80", "=100", 1)
+    longer.write_text(text, encoding="utf-8")
+    ride.tandem.show("apply", "-f", str(longer))
+    ride.prove(
+        "the longer training succeeded", wait_done(ride, "longer") == "succeeded", "100 steps"
+    )
+
+
+def change_version(ride: Ride) -> None:
+    assert ride.caller is not None
+    with ride.say.step(
+        "Change the version while it is called",
+        "A longer training gives a second version. A replica of it starts beside the old one and"
+        " must generate a token; only then callers move over, and the old one finishes its calls.",
+    ):
+        train_longer(ride)
+        load = Load(ride.caller, MODEL, PROMPTS[0], 60, callers=1)
+        try:
+            served = lambda: ride.tandem.status("service", MODEL).get("servingVersion")  # noqa: E731
+            until("the first version serving", lambda: load.answered > 2, 30)
+            old = served()
+            ride.tandem.show(
+                "model", "push", MODEL, "--job", "longer", "--output", "model", "--project", PROJECT
+            )
+            until("the second version serving", lambda: served() != old, 60)
+            answered_before = load.answered
+            until("calls on the new version", lambda: load.answered > answered_before + 2, 30)
+        finally:
+            answered = load.stop()
+        ride.prove(
+            "no call failed while the version changed",
+            not ride.caller.failed,
+            f"{old} to {served()}, {answered} answered",
+        )
+
+
 def pid_of(replica: dict[str, Any]) -> int:
     """The handle is the executor's proof of identity: pid, start time, boot id."""
     digits = "".join(c if c.isdigit() else " " for c in replica["status"]["handle"]).split()
@@ -160,3 +200,4 @@ def take(ride: Ride) -> None:
     wake(ride)
     compare_with_trainer(ride)
     scale(ride)
+    change_version(ride)
