@@ -24,10 +24,10 @@ THIRD_PARTY = {
     "boost/json": {"codec"}, "boost/asio": {"net/http"}, "boost/beast": {"net/http"}, "boost/": {"net/http", "codec"},
     "yaml-cpp/": {"codec"}, "openssl/": {"crypto", "net/http"}, "argon2.h": {"crypto"},
     "spdlog/": {"telemetry"}, "prometheus/": {"telemetry"}, "nghttp2/": {"net/http"}, "sqlite3.h": {"store/sqlite"},
-    "libpq": {"store/postgres"}, "CLI/": {"cli", "apps"}, "zlib.h": {"sim"},
+    "libpq": {"store/postgres"}, "CLI/": {"cli", "apps"}, "zlib.h": {"sim/trace"},
 }
 POSIX = ("sys/", "linux/", "netinet/", "arpa/", "net/", "asm/")
-PURE = {"base", "model", "sched", "serving", "ledger", "traffic", "auth", "advisor", "core", "sim"}
+PURE = {"base", "model", "sched", "serving", "ledger", "traffic", "auth", "advisor", "core", "sim", "sim/trace"}
 PORTS_ONLY = ("store/", "executor/", "blob", "api")      # of core they may see core/ports.h alone
 SINGLE_HEADERS = {"executor/local": {"shim/protocol.h"}}  # edges to one header instead of a module
 IO_FILES = re.compile(r"base/assert\.cc|sim/\w*(reader|report|runner|command)\w*\.(h|cc)")  # pure modules' few edges

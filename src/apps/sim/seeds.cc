@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-sim: runs seeds of the simulator and says which rule broke.
-//   tandem-sim [--seeds N] [--from S] [--digests] [--probes]     exit 0: all rules held
 #include <fmt/format.h>
 
 #include <chrono>
@@ -8,12 +6,15 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "apps/sim/verbs.h"
 #include "base/assert.h"
 #include "base/digest.h"
 #include "sim/probes.h"
 #include "sim/world.h"
 
+namespace tandem::apps {
 namespace {
 
 struct Options {
@@ -36,35 +37,36 @@ void count_probe(std::string_view probe) {
         ++it->second;
 }
 
-bool parse(int argc, char** argv, Options& options) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
+bool parse(const std::vector<std::string>& words, Options& options) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        const bool has_value = i + 1 < words.size();
         if (word == "--verbose" || word == "--digests") options.verbose = true;
         else if (word == "--probes") options.probes = true;
-        else if (word == "--seeds" && i + 1 < argc) options.seeds = std::strtoull(argv[++i], nullptr, 10);
-        else if ((word == "--from" || word == "--seed") && i + 1 < argc) {
-            options.from = std::strtoull(argv[++i], nullptr, 10);
+        else if (word == "--seeds" && has_value) options.seeds = std::strtoull(words[++i].c_str(), nullptr, 10);
+        else if ((word == "--from" || word == "--seed") && has_value) {
+            options.from = std::strtoull(words[++i].c_str(), nullptr, 10);
             if (word == "--seed") options.seeds = 1;
         } else {
-            std::fprintf(stderr, "usage: tandem-sim [--seeds N] [--from S | --seed S] [--digests] [--probes]\n");
+            std::fputs(sim_usage, stderr);
             return false;
         }
     }
     return true;
 }
 
-void print_seed(const tandem::sim::SeedResult& result) {
+void print_seed(const sim::SeedResult& result) {
     std::string faults;
-    for (const auto& [fault, count] : result.faults) faults += fmt::format(" {}={}", tandem::sim::name_of(fault), count);
+    for (const auto& [fault, count] : result.faults) faults += fmt::format(" {}={}", sim::name_of(fault), count);
     fmt::print("seed {}: digest {:016x}, {} inputs, {} batches, {} jobs, {} starts, {} crashes, {} virtual;{}\n",
                result.seed, result.digest, result.inputs, result.batches, result.jobs, result.starts, result.crashes,
-               tandem::render_duration({result.virtual_ms}), faults);
+               render_duration({result.virtual_ms}), faults);
 }
 
 // A run of many seeds that never takes a rare path proves nothing about it.
 std::int64_t missing_probes() {
     std::int64_t missing = 0;
-    for (std::string_view probe : tandem::sim::rare_paths)
+    for (std::string_view probe : sim::rare_paths)
         if (!probe_counts().contains(probe)) {
             fmt::print("rare path never taken: {}\n", probe);
             ++missing;
@@ -74,15 +76,15 @@ std::int64_t missing_probes() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int sim_seeds(const std::vector<std::string>& words) {
     Options options;
-    if (!parse(argc, argv, options)) return 2;
-    tandem::set_reached_sink(count_probe);
+    if (!parse(words, options)) return 2;
+    set_reached_sink(count_probe);
     const auto begin = std::chrono::steady_clock::now();
-    tandem::Digest all;
+    Digest all;
     std::int64_t failed = 0, inputs = 0, crashes = 0, virtual_ms = 0;
     for (std::uint64_t seed = options.from; seed < options.from + options.seeds; ++seed) {
-        const tandem::sim::SeedResult result = tandem::sim::World(seed).run();
+        const sim::SeedResult result = sim::World(seed).run();
         all.add(static_cast<std::int64_t>(result.digest));
         inputs += result.inputs;
         crashes += result.crashes;
@@ -100,7 +102,9 @@ int main(int argc, char** argv) {
     // Digests are compared between compilers: nothing else may differ in what is said.
     if (!options.verbose) 
         fmt::print("{} seeds in {:.1f} s: {} inputs, {} crashes, {} virtual, digest of all {:016x}\n", options.seeds, wall, inputs,
-               crashes, tandem::render_duration({virtual_ms}), all.value());
+               crashes, render_duration({virtual_ms}), all.value());
     fmt::print("{} passed, {} failed\n", static_cast<std::int64_t>(options.seeds) - failed, failed + missing);
     return failed + missing == 0 ? 0 : 1;
 }
+
+}  // namespace tandem::apps

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of tandem-sim, one file each. A verb gets the words after its own and gives the exit
+// code: 0 all is well, 1 a rule broke, 2 the question or its input is wrong (said on standard
+// error).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+inline constexpr const char* sim_usage =
+    "usage: tandem-sim [--seeds N] [--from S | --seed S] [--digests] [--probes]\n"
+    "       tandem-sim VERB --help\n";
+
+int sim_seeds(const std::vector<std::string>& words);  // without a verb: a campaign of seeds
+
+}  // namespace tandem::apps
