@@ -92,5 +92,26 @@ TEST(undo_map, rollback_tells_the_index_of_a_row_that_went_and_came_again) {
     EXPECT_EQ(map.index().amounts, std::multiset<std::int64_t>{10});
 }
 
+TEST(undo_map, what_a_touched_row_is_given_at_the_end_goes_with_its_batch) {
+    UndoMap<int, std::int64_t, ByAmount> map;
+    map.insert(1, 10);
+    map.insert(2, 20);
+    map.forget();
+    const std::size_t mark = map.mark();
+    map.edit(1) = 11;
+    map.insert(3, 30);
+    std::vector<const std::int64_t*> before;
+    map.each_touched([&](int, const std::int64_t* was, const std::int64_t*) { before.push_back(was); });
+    map.edit_touched(1) = 12;
+    map.edit_touched(3) = 31;
+    ASSERT_EQ(before.size(), 2u);
+    EXPECT_EQ(*before[0], 10);  // still where it was shown
+    EXPECT_EQ(before[1], nullptr);
+    map.rollback(mark);
+    EXPECT_EQ(map.get(1), 10);
+    EXPECT_EQ(map.get(2), 20);
+    EXPECT_EQ(map.find(3), nullptr);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -3,7 +3,8 @@
 // commit failed, undoing one command of an all-or-none request, and telling which rows a batch has touched.
 //
 // edit() and erase() keep a copy of the value before the first write since the last mark. `Index` is told of
-// every value that appears or goes, also when undone; what it indexes must not change by edit().
+// every value that appears or goes, also when undone, and may keep its address until told that it goes; what it
+// indexes must not change by edit(). forget() also gives back what a large batch has taken.
 // Thread rule: one owner.
 #pragma once
 
@@ -39,6 +40,13 @@ class UndoMap {
         const auto it = rows_.find(key);
         TANDEM_ASSERT(it != rows_.end(), "edited row must exist");
         remember(key, &it->second);
+        return it->second;
+    }
+    // edit() of a row that each_touched() shows, without a further copy: a rollback to the mark before its first
+    // touch takes this back too, one to a later mark does not. It moves nothing that each_touched() has shown.
+    V& edit_touched(const K& key) {
+        const auto it = rows_.find(key);
+        TANDEM_ASSERT(it != rows_.end(), "edited row must exist");
         return it->second;
     }
     V& insert(const K& key, V value) {
@@ -89,6 +97,7 @@ class UndoMap {
         floor_ = mark;
     }
     void forget() {
+        if (log_.capacity() > log_kept_max) log_ = {};
         log_.clear();
         last_.clear();
         graves_.clear();
@@ -107,6 +116,7 @@ class UndoMap {
         K key;
         std::optional<V> before;
     };
+    static constexpr std::size_t log_kept_max = 64;
     void remember(const K& key, const V* now) {
         const auto it = last_.find(key);
         if (it != last_.end() && it->second >= floor_) return;

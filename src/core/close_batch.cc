@@ -10,32 +10,32 @@ template <class T>
 void number_changes(State& state, Table<T>& table, std::vector<model::Change>& changes) {
     struct Touched {
         RowId id;
-        bool was;
+        const T* before;
         bool is;
-        T before;
     };
-    std::vector<Touched> touched;
+    std::vector<Touched> touched;  // what each_touched shows stays where it is: nothing below adds to the log
     table.each_touched([&](RowId id, const T* before, const T* now) {
         if (!before && !now) return;
         if (before && now && *before == *now) return;
-        touched.push_back({id, before != nullptr, now != nullptr, before ? *before : T{}});
+        touched.push_back({id, before, now != nullptr});
     });
-    for (Touched& one : touched) {
+    for (const Touched& one : touched) {
         const std::int64_t version = ++state.meta.version;
-        model::Change change{.version = version, .type = model::ChangeType::modified, .object = {}, .old_labels = one.before.meta.labels};
+        model::Change& change = changes.emplace_back();
+        change.version = version;
+        if (one.before) change.old_labels = one.before->meta.labels;
         if (!one.is) {
             change.type = model::ChangeType::deleted;
             // The last state it had, not the one before the batch: how its task ended is told by it.
-            T last = table.find_erased(one.id) ? *table.find_erased(one.id) : std::move(one.before);
-            last.meta.version = version;
-            change.object = std::move(last);
+            const T* last = table.find_erased(one.id);
+            T& gone = change.object.template emplace<T>(last ? *last : *one.before);
+            gone.meta.version = version;
         } else {
-            T& row = table.edit(one.id);
+            T& row = table.edit_touched(one.id);
             row.meta.version = version;
-            if (!one.was) change.type = model::ChangeType::added;
-            change.object = row;
+            if (!one.before) change.type = model::ChangeType::added;
+            change.object.template emplace<T>(row);
         }
-        changes.push_back(std::move(change));
     }
 }
 
@@ -79,9 +79,13 @@ model::BatchRecord close_batch(Turn& turn, const model::Tick& tick, std::vector<
     record.usage = std::move(book.closed);
     record.open_intervals_put = std::move(book.open_put);
     record.open_intervals_gone = std::move(book.open_gone);
-    record.events = state.effects.events;
-    record.audit = state.effects.audit;
-    record.requests = state.effects.requests;
+    record.events = std::move(state.effects.events);
+    record.audit = std::move(state.effects.audit);
+    record.requests = std::move(state.effects.requests);
+    // Taken, not copied: a rollback of the batch cuts them back to nothing anyway.
+    state.effects.events.clear();
+    state.effects.audit.clear();
+    state.effects.requests.clear();
     state.meta.batch += 1;
     state.meta.time = std::max(state.meta.time, turn.now);
     state.meta.restored = false;

@@ -51,6 +51,15 @@ Status authorise(Turn& turn, const model::Caller& caller, const model::Action& a
     return fail(ErrorCode::denied, fmt::format("{} may not do {} here: {}", caller.subject, permission, decision.rule));
 }
 
+// Work is only marked, without a copy: submissions are the common case.
+template <class T>
+void tell_of(Turn& turn, const T& row) {
+    if constexpr (T::kind == model::Kind::job || T::kind == model::Kind::service)
+        touch(turn, T::kind, row.meta.id);
+    else
+        after_apply(turn, Object{row});
+}
+
 template <class T>
 Outcome create_row(Turn& turn, T row) {
     row.meta.id = turn.state.next_id();
@@ -65,7 +74,7 @@ Outcome create_row(Turn& turn, T row) {
     const T& stored = turn.state.table<T>().get(id);
     if constexpr (T::kind == model::Kind::job || T::kind == model::Kind::service)
         turn.note(key_of_row(stored), stored.meta.uid, reason_of(model::ReasonCode::submitted));
-    after_apply(turn, Object{stored});
+    tell_of(turn, stored);
     return {.key = key_of_row(stored), .uid = stored.meta.uid, .generation = 1, .created = true, .changed = true};
 }
 
@@ -88,7 +97,7 @@ Result<Outcome> update_row(Turn& turn, const T& wanted, const T& old) {
     if (!same_spec) row.meta.generation += 1;
     outcome.generation = row.meta.generation;
     outcome.changed = true;
-    after_apply(turn, Object{row});
+    tell_of(turn, row);
     return outcome;
 }
 

@@ -29,7 +29,7 @@ void Driver::execute_overdue(Instant now) {
 
 Status Driver::start(std::string_view core_version) {
     TANDEM_LET(recovered, ports_.store.recover());
-    TANDEM_TRY(recover_state(state_, recovered));
+    TANDEM_TRY(recover_state(state_, std::move(recovered)));
     state_.meta.segment += 1;
     TANDEM_TRY(ports_.store.open_segment(state_.meta, core_version));
     for (const auto& [id, intent] : state_.intents.rows()) ports_.executor.execute(intent);

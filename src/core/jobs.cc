@@ -291,8 +291,7 @@ const model::JobRole& role_of(const Job& job, const std::string& name) {
 }  // namespace
 
 std::vector<RowId> replicas_of(const State& state, RowId owner) {
-    const std::set<RowId> ids = state.table<Replica>().index().owned_by(owner);
-    return {ids.begin(), ids.end()};
+    return state.table<Replica>().index().owned_by(owner);
 }
 
 bool is_gone(const Replica& replica) { return replica.status.finished.has_value(); }

@@ -104,7 +104,7 @@ void expect_lease_holders(State& state) {
 
 }  // namespace
 
-Status recover_state(State& state, const RecoveredState& recovered) {
+Status recover_state(State& state, RecoveredState recovered) {
     state.restore_rows(recovered);
     rebuild_topology(state);
     rebuild_entries(state);

@@ -8,6 +8,6 @@
 namespace tandem::core {
 
 // Error (internal) when rows contradict each other; the server then refuses to start and says what differs.
-Status recover_state(State& state, const RecoveredState& recovered);
+Status recover_state(State& state, RecoveredState recovered);
 
 }  // namespace tandem::core

@@ -322,8 +322,6 @@ Status removal_of(const State&, const T&) {
 void applied(Turn& turn, const model::Node& node) { turn.state.planner.put_node(node); }
 void applied(Turn& turn, const Pool& pool) { pool_changed(turn, pool.meta.id); }
 void applied(Turn& turn, const Queue& queue) { turn.state.planner.put_queue(queue); }
-void applied(Turn& turn, const Job& job) { touch(turn, model::Kind::job, job.meta.id); }
-void applied(Turn& turn, const Service& service) { touch(turn, model::Kind::service, service.meta.id); }
 void applied(Turn& turn, const model::Runtime& runtime) {
     for (const auto& [id, service] : turn.state.table<Service>().rows())
         if (service.spec.runtime == runtime.meta.name) touch(turn, model::Kind::service, id);

@@ -28,7 +28,7 @@ Status check_references(const State& state, const model::ModelVersion& wanted, c
 // Error when something still needs it.
 Status check_removal(const State& state, const model::Object& object);
 
-// The row is stored; tell planner, book and reconcilers.
+// The row is stored; tell planner, book and reconcilers. Work is not told of here but touched (core/turn.h).
 void after_apply(Turn& turn, const model::Object& object);
 // The row is about to be erased (or, for work, marked as going).
 void before_removal(Turn& turn, const model::Object& object);

@@ -67,14 +67,16 @@ void State::forget() {
     effects = {};
 }
 
-void State::restore_rows(const RecoveredState& recovered) {
+void State::restore_rows(RecoveredState& recovered) {
     meta = recovered.meta;
-    for (const model::Object& object : recovered.objects)
+    for (model::Object& object : recovered.objects)
         std::visit(
-            [&]<class T>(const T& row) {
-                table<T>().restore(row.meta.id, row);
+            [&]<class T>(T& row) {
+                const RowId id = row.meta.id;
+                table<T>().restore(id, std::move(row));
             },
             object);
+    recovered.objects = {};
     for (const model::Intent& intent : recovered.open_intents) intents.restore(intent.id, intent);
     for (const model::GatewayCursor& cursor : recovered.cursors) cursors.restore({cursor.gateway, cursor.epoch}, cursor);
     for (const model::IdempotencyRow& row : recovered.idempotency) idempotency.restore({row.subject, row.key}, row);

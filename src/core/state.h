@@ -157,7 +157,7 @@ class State {
     void forget();  // the batch is durable
 
     // Fills tables and counters from stored rows; planner, book and touched sets follow (core/recover.h).
-    void restore_rows(const RecoveredState& recovered);
+    void restore_rows(RecoveredState& recovered);  // takes its rows
 
     // Fingerprint of all durable rows, planner and book; equal states give equal digests.
     std::uint64_t digest() const;
