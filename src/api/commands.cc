@@ -29,10 +29,11 @@ void answer_error(Call& call, const model::Answer& answer, Show show) {
 }
 
 // The row as it is now; a dry run or a deleted object has none to show.
-void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome, bool dry_run,
-                   int created_status) {
+void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome,
+                   const server::BatchTexts& texts, bool dry_run, int created_status) {
     const int status = outcome.created ? created_status : 200;
     if (!dry_run) {
+        if (const std::string* text = texts.find(outcome)) return call.answer(*text, status);
         auto found = parts.reader.find(outcome.key);
         if (!found) return call.refuse(found.error());
         if (*found) return call.answer(std::move((*found)->json), status);
@@ -72,12 +73,13 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
     auto shared = std::make_shared<Call>(std::move(call));
     const Status queued = parts.core.submit(
         std::move(command),
-        [&parts, shared, show, dry_run, created_status](const model::Answer& answer) {
+        [&parts, shared, show, dry_run, created_status](const model::Answer& answer,
+                                                        const server::BatchTexts& texts) {
             if (answer.error) return answer_error(*shared, answer, show);
             if (show != Show::outcomes && !answer.outcomes.empty())
                 return answer_object(
                     parts, *shared,
-                    show == Show::object ? answer.outcomes.front() : answer.outcomes.back(),
+                    show == Show::object ? answer.outcomes.front() : answer.outcomes.back(), texts,
                     dry_run, created_status);
             shared->answer(render_outcomes(answer.outcomes));
         });

@@ -43,8 +43,9 @@ void create_key(const Parts& parts, Call call) {
         .body_digest = {},
         .dry_run = call.query_flag("dryRun")};
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued =
-        parts.core.submit(std::move(command), [&parts, shared, made](const model::Answer& answer) {
+    const Status queued = parts.core.submit(
+        std::move(command),
+        [&parts, shared, made](const model::Answer& answer, const server::BatchTexts&) {
             if (answer.error) return shared->refuse(*answer.error);
             auto found = parts.reader.find(answer.outcomes.front().key);
             if (!found || !*found) return shared->answer(render_outcomes(answer.outcomes));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace tandem::api {
 namespace {
@@ -79,8 +80,9 @@ void Router::route(http::Request request, http::Responder responder) const {
     Call call{std::move(request), std::move(responder), {}, {}};
     const auto bucket = by_length_.find(path.size());
     std::set<std::string> methods;
-    for (const Parsed& parsed :
-         bucket == by_length_.end() ? std::vector<Parsed>{} : bucket->second) {
+    const std::span<const Parsed> candidates =
+        bucket == by_length_.end() ? std::span<const Parsed>() : bucket->second;
+    for (const Parsed& parsed : candidates) {
         if (!matches(parsed.segments, path)) continue;
         const Route& route = routes_[parsed.route];
         const bool head = call.request.method == "HEAD" && route.method == "GET";

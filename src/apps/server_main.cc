@@ -2,6 +2,7 @@
 #include "apps/server_main.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -95,7 +96,7 @@ Result<model::Answer> submit_and_wait(server::CoreThread& core, model::Command c
     std::mutex mutex;
     std::condition_variable changed;
     std::optional<model::Answer> result;
-    TANDEM_TRY(core.submit(std::move(command), [&](const model::Answer& answer) {
+    TANDEM_TRY(core.submit(std::move(command), [&](const model::Answer& answer, const server::BatchTexts&) {
         const std::lock_guard lock(mutex);
         result = answer;
         changed.notify_all();
@@ -220,7 +221,12 @@ class ServerProcess {
         router_ = std::make_unique<IntentRouter>(*executor_, *prober_, secret);
         core_ = std::make_unique<server::CoreThread>(server::CoreThread::Parts{
             .store = *store_, .executor = *router_, .installation_secret = secret, .log = log_, .metrics = metrics_,
-            .on_fatal = [] { ::_exit(70); }});
+            .on_fatal = [] { ::_exit(70); },
+            .on_quiet =
+                [this] {
+                    store_->release_memory();
+                    ::malloc_trim(0);
+                }});
         logs_ = std::make_unique<ExecutorLogs>(*executor_);
         admin_ = std::make_unique<StoreAdmin>(*store_);
         return {};
@@ -245,6 +251,7 @@ class ServerProcess {
         log_.info("server ready", {{"url", url}, {"home", home_.root()}, {"version", TANDEM_VERSION}});
         store_->check_in_background([this](Status status) {
             if (!status) log_.error("store is damaged", {{"error", status.error().message}});
+            ::malloc_trim(0);  // what the check has read through
         });
         return {};
     }

@@ -180,6 +180,13 @@ std::string render_object(const model::Object& object) {
     return out;
 }
 
+const std::string& change_text(const model::BatchRecord& record, std::size_t change) {
+    record.change_texts.resize(record.changes.size());
+    std::string& text = record.change_texts[change];
+    if (text.empty()) text = render_object(record.changes[change].object);
+    return text;
+}
+
 std::string render_internal(const model::Object& object) {
     if (const auto* replica = std::get_if<model::Replica>(&object))
         return std::to_string(replica->spec.owner_id.value);

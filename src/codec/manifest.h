@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "codec/document.h"
-#include "model/command.h"
+#include "model/batch.h"
 #include "model/object.h"
 
 namespace tandem::codec {
@@ -35,6 +35,8 @@ std::string render_batch(const std::vector<model::Action>& actions);
 
 // What the API shows: no row id, no key digest.
 std::string render_object(const model::Object& object);
+// The same of a change of a batch, rendered when first asked for and kept with the batch.
+const std::string& change_text(const model::BatchRecord& record, std::size_t change);
 // What only the server knows of it, empty for most kinds (the owner's row id of a replica, the
 // digest of a key).
 std::string render_internal(const model::Object& object);

@@ -184,6 +184,19 @@ TEST(batch, actions_are_read_and_rendered) {
     EXPECT_EQ(render_batch(*again), render_batch(*actions));
 }
 
+TEST(change_text, is_what_the_object_renders_to_and_is_rendered_once) {
+    model::BatchRecord record;
+    record.changes.resize(2);
+    model::Job job;
+    job.meta.name = "train";
+    record.changes[1].object = job;
+    const std::string& text = change_text(record, 1);
+    EXPECT_EQ(text, render_object(job));
+    EXPECT_EQ(&change_text(record, 1), &text);
+    EXPECT_EQ(change_text(record, 0), render_object(record.changes[0].object));
+    EXPECT_EQ(&change_text(record, 1), &text);
+}
+
 TEST(batch, mistake_is_named_from_actions_on) {
     const auto error = [](std::string_view text) { return parse_batch(*parse_json(text)).error(); };
     EXPECT_EQ(error("[]").code, ErrorCode::invalid);

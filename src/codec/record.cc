@@ -37,6 +37,7 @@ Result<T> decode(std::string_view text) {
 TANDEM_CODEC_RECORDS(TANDEM_CODEC_RECORD)
 
 std::string render_audit_body(const model::AuditRecord& record) {
+    if (record.hash.empty()) return encode(record);  // while it is being chained
     model::AuditRecord body = record;
     body.hash.clear();
     return encode(body);

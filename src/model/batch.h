@@ -90,6 +90,9 @@ struct BatchRecord {
     std::vector<RequestUsage> requests{};
     std::vector<GatewayCursor> cursors{};
     std::vector<IdempotencyRow> idempotency{};
+    // changes[i].object as the API shows it, once codec::change_text has rendered it (store, answers and watchers
+    // share it). Empty until then; filled by the driver's thread only.
+    mutable std::vector<std::string> change_texts{};
     std::vector<UsageRecord> open_intervals_put{};  // by id; closed ones leave and appear in usage
     std::vector<RowId> open_intervals_gone{};
 };

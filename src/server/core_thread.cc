@@ -14,6 +14,10 @@ namespace {
 constexpr Duration idle_look = seconds(30);
 // After a full store: how long until inputs without a caller are tried again.
 constexpr Duration full_backoff = milliseconds(500);
+// Quiet: so few inputs in such a time; some hundred tasks that report progress are quiet too.
+constexpr Duration quiet_period = seconds(3);
+constexpr std::size_t quiet_inputs_max = 300;
+constexpr std::size_t work_worth_a_rest = 64;
 
 }  // namespace
 
@@ -30,6 +34,7 @@ Status CoreThread::start(std::string_view core_version) {
     now_ms_ = clock_->now().ms;
     generation_ = driver_->state().meta.generation;
     outlet_->refresh_access(driver_->state());
+    worked_ = work_worth_a_rest;  // reading the rows has left its traces
     thread_ = std::thread([this] { run(); });
     return {};
 }
@@ -103,7 +108,8 @@ std::shared_ptr<const AccessView> CoreThread::access() const {
 std::vector<model::Input> CoreThread::drain(std::vector<StateQuery>& queries) {
     std::unique_lock lock(mutex_);
     const auto wake = driver_->next_wake();
-    const Duration wait = std::min(idle_look, wake ? clock_->until(*wake) : idle_look);
+    const Duration look = worked_ >= work_worth_a_rest ? quiet_period : idle_look;
+    const Duration wait = std::min(look, wake ? clock_->until(*wake) : look);
     wake_.wait_for(lock, std::chrono::milliseconds(wait.ms),
                    [&] { return stopping_ || !mailbox_.empty() || !queries_.empty(); });
     queries = std::exchange(queries_, {});
@@ -124,6 +130,7 @@ bool CoreThread::run_batch(std::vector<model::Input> inputs) {
     const model::Tick tick = clock_->tick();
     now_ms_ = tick.now.ms;
     const core::BatchResult result = driver_->run(std::move(inputs), tick);
+    outlet_->batch_over();
     if (result == core::BatchResult::fatal) {
         parts_.log.error("store failed; ending at once so that nothing unsure is answered");
         parts_.on_fatal();
@@ -134,6 +141,19 @@ bool CoreThread::run_batch(std::vector<model::Input> inputs) {
         std::this_thread::sleep_for(std::chrono::milliseconds(full_backoff.ms));
     }
     return true;
+}
+
+void CoreThread::rest_when_quiet(std::size_t inputs) {
+    worked_ += inputs;
+    lately_ += inputs;
+    const Instant now{now_ms_.load(std::memory_order_relaxed)};
+    if (now < looked_ + quiet_period) return;
+    const bool quiet = lately_ <= quiet_inputs_max;
+    looked_ = now;
+    lately_ = 0;
+    if (!quiet || worked_ < work_worth_a_rest) return;
+    worked_ = 0;
+    parts_.on_quiet();
 }
 
 void CoreThread::run() {
@@ -152,7 +172,9 @@ void CoreThread::run() {
         if (inputs.empty() && retry.empty() && !due && !queries.empty()) continue;
         if (inputs.empty() && retry.empty()) inputs.push_back(model::TimerFired{});
         inputs.insert(inputs.begin(), std::make_move_iterator(retry.begin()), std::make_move_iterator(retry.end()));
+        const std::size_t count = inputs.size();
         if (!run_batch(std::move(inputs))) return;
+        rest_when_quiet(count);
         retry = driver_->take_retry();
     }
     outlet_->refuse_all();

@@ -37,7 +37,19 @@ struct PublishedBatch {
     std::vector<core::ChangeText> changes{};
 };
 
-using AnswerCallback = std::move_only_function<void(const model::Answer&)>;
+// The objects that a batch changed, as the API shows them. Valid during the callback that it is given to.
+class BatchTexts {
+  public:
+    BatchTexts() = default;
+    explicit BatchTexts(const model::BatchRecord& record) : record_(&record) {}
+    // Null when the batch did not change the object: it was as it is before, or is gone.
+    const std::string* find(const model::Outcome& outcome) const;
+
+  private:
+    const model::BatchRecord* record_ = nullptr;
+};
+
+using AnswerCallback = std::move_only_function<void(const model::Answer&, const BatchTexts&)>;
 using GrantCallback = std::move_only_function<void(const std::vector<model::LeaseGrant>&)>;
 using SequenceCallback = std::move_only_function<void(std::int64_t sequence)>;
 using StateQuery = std::move_only_function<void(const core::State&)>;
@@ -52,6 +64,9 @@ class CoreThread {
         telemetry::Metrics& metrics;
         // Called once when the store said `fatal`; the process must end.
         std::function<void()> on_fatal;
+        // Called on the core thread between two batches when work has calmed down: memory that only work needs can
+        // go. At most every few seconds, and some milliseconds long.
+        std::function<void()> on_quiet = [] {};
     };
     explicit CoreThread(Parts parts);
     ~CoreThread();
@@ -81,6 +96,7 @@ class CoreThread {
     class Outlet;  // core::Publisher
     void run();
     bool run_batch(std::vector<model::Input> inputs);
+    void rest_when_quiet(std::size_t inputs);
     std::vector<model::Input> drain(std::vector<StateQuery>& queries);
     Status enqueue(model::Input input);
     // Its callback waits under the ticket; a request that is not taken leaves none behind.
@@ -93,6 +109,9 @@ class CoreThread {
     std::unique_ptr<Outlet> outlet_;
     std::unique_ptr<core::Driver> driver_;
     std::unique_ptr<CoreClock> clock_;
+    std::size_t worked_ = 0;  // inputs since memory was given back; core thread only
+    std::size_t lately_ = 0;  // and of them, since `looked_`
+    Instant looked_{};
     std::atomic<std::int64_t> now_ms_{0};
     std::atomic<std::int64_t> generation_{0};
 

@@ -7,6 +7,16 @@
 
 namespace tandem::server {
 
+const std::string* BatchTexts::find(const model::Outcome& outcome) const {
+    // Changes are numbered in order, one an object.
+    if (!record_ || record_->changes.empty()) return nullptr;
+    const std::int64_t index = outcome.version - record_->changes.front().version;
+    if (index < 0 || index >= static_cast<std::int64_t>(record_->changes.size())) return nullptr;
+    const auto change = static_cast<std::size_t>(index);
+    if (model::meta_of(record_->changes[change].object).uid != outcome.uid) return nullptr;
+    return &codec::change_text(*record_, change);
+}
+
 CoreThread::Outlet::Outlet(CoreThread& owner)
     : owner_(owner),
       batches_(owner.parts_.metrics.counter("tandem_core_batches_total", "Committed batches of core.")),
@@ -35,14 +45,14 @@ Callback CoreThread::Outlet::take(std::int64_t ticket) {
 }
 
 void CoreThread::Outlet::refuse_all() {
-    std::map<std::int64_t, Waiting> left;
+    std::unordered_map<std::int64_t, Waiting> left;
     {
         const std::lock_guard lock(mutex_);
         left = std::exchange(waiting_, {});
     }
     for (auto& [ticket, waiting] : left)
         if (auto* done = std::get_if<AnswerCallback>(&waiting))
-            (*done)({.ticket = ticket, .outcomes = {}, .error = Error{ErrorCode::unavailable, "the server is stopping", ""}});
+            (*done)({.ticket = ticket, .outcomes = {}, .error = Error{ErrorCode::unavailable, "the server is stopping", ""}}, {});
 }
 
 void CoreThread::Outlet::refresh_access(const core::State& state) {
@@ -54,7 +64,8 @@ void CoreThread::Outlet::refresh_access(const core::State& state) {
 void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
     auto batch = std::make_shared<PublishedBatch>();
     batch->version = record.meta.version;
-    for (const model::Change& change : record.changes) {
+    for (std::size_t i = 0; i < record.changes.size(); ++i) {
+        const model::Change& change = record.changes[i];
         const model::Meta& meta = model::meta_of(change.object);
         batch->changes.push_back({.version = change.version,
                                   .type = change.type,
@@ -62,7 +73,7 @@ void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
                                   .project = meta.project,
                                   .name_space = meta.name_space,
                                   .name = meta.name,
-                                  .json = codec::render_object(change.object),
+                                  .json = codec::change_text(record, i),
                                   .labels = meta.labels,
                                   .old_labels = change.old_labels});
     }
@@ -70,6 +81,7 @@ void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
 }
 
 void CoreThread::Outlet::publish(const model::BatchRecord& record, const core::State& state) {
+    told_ = &record;
     batches_.add();
     inputs_.add(static_cast<std::int64_t>(record.inputs.size()));
     version_.set(static_cast<double>(record.meta.version));
@@ -83,7 +95,9 @@ void CoreThread::Outlet::publish(const model::BatchRecord& record, const core::S
 }
 
 void CoreThread::Outlet::answer(const model::Answer& answer) {
-    if (auto done = take<AnswerCallback>(answer.ticket)) done(answer);
+    // Refused with the whole batch: nothing was published for it.
+    const BatchTexts texts = answer.error || !told_ ? BatchTexts() : BatchTexts(*told_);
+    if (auto done = take<AnswerCallback>(answer.ticket)) done(answer, texts);
 }
 void CoreThread::Outlet::grant(std::int64_t ticket, const std::vector<model::LeaseGrant>& grants) {
     if (auto done = take<GrantCallback>(ticket)) done(grants);

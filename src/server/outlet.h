@@ -2,8 +2,8 @@
 // Outlet: CoreThread's side that core publishes to: waiting callers by ticket, watchers, gateways, the access view.
 #pragma once
 
-#include <map>
 #include <mutex>
+#include <unordered_map>
 #include <variant>
 
 #include "server/core_thread.h"
@@ -19,6 +19,7 @@ class CoreThread::Outlet : public core::Publisher {
     std::int64_t expect_sequence(SequenceCallback done) { return expect(std::move(done)); }
     void drop(std::int64_t ticket);
     void refuse_all();
+    void batch_over() { told_ = nullptr; }
     void refresh_access(const core::State& state);
 
     void publish(const model::BatchRecord& record, const core::State& state) override;
@@ -39,7 +40,8 @@ class CoreThread::Outlet : public core::Publisher {
     telemetry::Gauge version_;
     std::mutex mutex_;
     std::int64_t next_ticket_ = 1;
-    std::map<std::int64_t, Waiting> waiting_;
+    std::unordered_map<std::int64_t, Waiting> waiting_;
+    const model::BatchRecord* told_ = nullptr;  // the batch whose callers are being answered
 };
 
 }  // namespace tandem::server

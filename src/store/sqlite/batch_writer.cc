@@ -80,8 +80,9 @@ Status BatchWriter::write_changes(const model::BatchRecord& record) {
     // Names are freed before they are taken: one batch may delete an object and make another of its name.
     for (const model::Change& change : record.changes)
         if (change.type == model::ChangeType::deleted) TANDEM_TRY(delete_object(change));
-    for (const model::Change& change : record.changes) {
-        const std::string body = codec::render_object(change.object);
+    for (std::size_t i = 0; i < record.changes.size(); ++i) {
+        const model::Change& change = record.changes[i];
+        const std::string& body = codec::change_text(record, i);
         if (change.type != model::ChangeType::deleted) TANDEM_TRY(write_object(change, body));
         TANDEM_TRY(write_change(change, body, record));
     }

@@ -159,6 +159,8 @@ Failure Connection::failure() const {
     return {.code = sqlite3_extended_errcode(handle_.get()), .system_error = sqlite3_system_errno(handle_.get())};
 }
 
+void Connection::release_memory() { sqlite3_db_release_memory(handle_.get()); }
+
 void Connection::interrupt() { sqlite3_interrupt(handle_.get()); }
 
 Result<Transaction> Transaction::begin(Connection& connection, const char* how) {

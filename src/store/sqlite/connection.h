@@ -86,6 +86,7 @@ class Connection {
     std::int64_t changed_rows() const;  // by the last statement
     Failure failure() const;            // of the last call that failed
     void interrupt();
+    void release_memory();  // gives back cached pages that nothing needs now
     sqlite3* handle() const { return handle_.get(); }
 
   private:

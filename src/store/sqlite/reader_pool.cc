@@ -24,7 +24,7 @@ ReaderPool::Snapshot::~Snapshot() {
     if (pool_ == nullptr) return;
     if (is_damage(connection_->failure().code)) pool_->damaged_ = true;
     connection_->reset_kept();
-    (void)connection_->execute("ROLLBACK");
+    if (const auto end = connection_->prepared("ROLLBACK")) (void)(*end)->run();
     pool_->give_back(*connection_);
     pool_->gate_.leave();
 }
@@ -57,6 +57,11 @@ void ReaderPool::give_back(Connection& connection) {
     returned_.notify_one();
 }
 
+void ReaderPool::release_memory() {
+    const std::scoped_lock lock(mutex_);
+    for (Connection* connection : free_) connection->release_memory();
+}
+
 Result<ReaderPool::Snapshot> ReaderPool::begin() {
     // A connection first, the gate second: who waits for a connection must not keep the writer waiting.
     TANDEM_LET(connection, borrow());
@@ -65,7 +70,8 @@ Result<ReaderPool::Snapshot> ReaderPool::begin() {
         return fail(ErrorCode::unavailable, "the store is busy; try again");
     }
     Snapshot snapshot(*this, *connection);
-    TANDEM_TRY(connection->execute("BEGIN"));
+    TANDEM_LET(start, connection->prepared("BEGIN"));
+    TANDEM_TRY(start->run());
     return snapshot;
 }
 

@@ -38,6 +38,7 @@ class ReaderPool {
 
     static Result<std::unique_ptr<ReaderPool>> open(const std::string& path, std::size_t count);
     Result<Snapshot> begin();
+    void release_memory();  // of the connections that nobody reads with now
     ReadGate& gate() { return gate_; }
     bool is_damaged() const { return damaged_.load(std::memory_order_relaxed); }
 

@@ -136,9 +136,11 @@ core::CommitOutcome SqliteStore::commit(const model::BatchRecord& record) {
     if (!parts.watch.is_unmoved()) return end("moved", "the file was replaced or deleted while it was open");
 
     const auto write = [&]() -> Status {
-        TANDEM_TRY(parts.writer.execute("BEGIN IMMEDIATE"));
+        TANDEM_LET(begin, parts.writer.prepared("BEGIN IMMEDIATE"));
+        TANDEM_LET(commit, parts.writer.prepared("COMMIT"));
+        TANDEM_TRY(begin->run());
         TANDEM_TRY(parts.batches.write(record));
-        return parts.writer.execute("COMMIT");
+        return commit->run();
     };
     if (const Status written = write(); !written) {
         const Failure failure = parts.writer.failure();
@@ -171,6 +173,11 @@ Result<BackupFacts> SqliteStore::stage_restore_from(const std::string& backup) {
 }
 
 bool SqliteStore::was_restored() const { return parts_->restored; }
+
+void SqliteStore::release_memory() {
+    parts_->writer.release_memory();
+    parts_->pool->release_memory();
+}
 
 StoreStatistics SqliteStore::statistics() const {
     return {.wal_bytes = parts_->keeper.wal_bytes(), .checkpoints = parts_->keeper.checkpoints(),

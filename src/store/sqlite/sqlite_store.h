@@ -57,6 +57,9 @@ class SqliteStore final : public core::Store {
     // A restore was applied by open().
     bool was_restored() const;
     StoreStatistics statistics() const;
+    // Between two commits, when there is little to do: what is cached goes, and comes again when it is read.
+    // On the thread that commits.
+    void release_memory();
 
   private:
     struct Parts;
