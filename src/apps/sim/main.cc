@@ -13,7 +13,10 @@ namespace {
 using Verb = int (*)(const std::vector<std::string>& words);
 
 const std::map<std::string, Verb>& verbs() {
-    static const std::map<std::string, Verb> table{};
+    static const std::map<std::string, Verb> table{
+        {"backfill", tandem::apps::sim_backfill},
+        {"jobs", tandem::apps::sim_jobs},
+    };
     return table;
 }
 

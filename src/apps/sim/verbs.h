@@ -14,5 +14,7 @@ inline constexpr const char* sim_usage =
     "       tandem-sim VERB --help\n";
 
 int sim_seeds(const std::vector<std::string>& words);  // without a verb: a campaign of seeds
+int sim_jobs(const std::vector<std::string>& words);
+int sim_backfill(const std::vector<std::string>& words);
 
 }  // namespace tandem::apps

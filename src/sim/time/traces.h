@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers of the public traces that have a time in them. Rows must be sorted by submission;
+// whatever is wrong is said with file, line and column.
+//   training  CSV of Muri: job_id, num_gpu, submit_time and iteration_time (ms), iterations,
+//   model_name batsim    CSV of Batsim's jobs: job_id, submission_time,
+//   requested_number_of_resources,
+//             requested_time, execution_time (s); columns of results are not looked at
+//   swf       Standard Workload Format, 18 fields; allocated processors stand in for requested ones
+//             that are -1, the run time for a requested time that is -1; rows without processors or
+//             run time (never started) are left out
+#pragma once
+
+#include <vector>
+
+#include "sim/time/batch.h"
+#include "sim/time/training.h"
+#include "sim/trace/text.h"
+
+namespace tandem::sim {
+
+Result<std::vector<TrainingJob>> read_training_jobs(const TraceText& trace,
+                                                    const TrainingCluster& cluster);
+Result<std::vector<BatchJob>> read_batsim_jobs(const TraceText& trace, std::int64_t machines);
+Result<std::vector<BatchJob>> read_swf(const TraceText& trace, std::int64_t machines);
+
+}  // namespace tandem::sim
