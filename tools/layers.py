@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 THIRD_PARTY = {
     "fmt/": {"*"}, "gtest/": {"test"}, "gmock/": {"test"}, "rapidcheck": {"test"}, "benchmark/": {"bench"},
     "boost/json": {"codec"}, "boost/asio": {"net/http"}, "boost/beast": {"net/http"}, "boost/": {"net/http", "codec"},
-    "yaml-cpp/": {"codec"}, "openssl/": {"crypto", "net/http"}, "argon2.h": {"crypto"},
+    "yaml-cpp/": {"codec"}, "openssl/": {"crypto", "net/http", "net/relay"}, "argon2.h": {"crypto"},
     "spdlog/": {"telemetry"}, "prometheus/": {"telemetry"}, "nghttp2/": {"net/http"}, "sqlite3.h": {"store/sqlite"},
     "libpq": {"store/postgres"}, "CLI/": {"cli", "apps"}, "zlib.h": {"sim/trace"},
 }

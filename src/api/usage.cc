@@ -68,9 +68,12 @@ void write_tokens(JsonWriter& writer, const std::vector<ledger::TokenLine>& line
         put(writer, "failed", line.failed);
         put(writer, "aborted", line.aborted);
         put(writer, "estimated", line.estimated);
+        put(writer, "gatewayLost", line.gateway_lost);
         put(writer, "promptTokens", line.prompt_tokens);
         put(writer, "cachedTokens", line.cached_tokens);
         put(writer, "completionTokens", line.completion_tokens);
+        put(writer, "estimatedPromptTokens", line.estimated_prompt_tokens);
+        put(writer, "estimatedCompletionTokens", line.estimated_completion_tokens);
         writer.end_object();
     }
     writer.end_array();

@@ -2,10 +2,7 @@
 #include "apps/gateway_main.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -19,30 +16,19 @@ namespace {
 
 constexpr Duration stop_grace = seconds(25);
 
-// The gateway's loops share one port (SO_REUSEPORT), which would also let it share that of another program.
-Status check_port_is_free(const relay::Endpoint& endpoint) {
-    if (endpoint.port == 0) return {};
-    const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // waiting rests of old connections don't count
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(endpoint.port);
-    address.sin_addr.s_addr = htonl(endpoint.address);
-    const int bound = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    ::close(probe);
-    if (bound == 0) return {};
-    return fail(ErrorCode::conflict, endpoint.text() + " is in use or not this machine's; choose another with --gateway", "--gateway");
-}
-
 Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOptions& options, const telemetry::Log& log,
                                                 telemetry::Metrics& metrics) {
     TANDEM_TRY(check_public(options));
     TANDEM_TRY(home.make());
-    TANDEM_LET(listen, relay::Endpoint::parse(options.gateway));
-    TANDEM_TRY(check_port_is_free(listen));
+    auto listen = relay::parse_listen(options.gateway);
+    if (!listen) return invalid_field("--gateway", listen.error().message);
+    for (const auto& endpoint : *listen)
+        if (Status free = relay::check_port_is_free(endpoint); !free && relay::has_address(endpoint))
+            return fail(ErrorCode::conflict, free.error().message + "; choose another with --gateway", "--gateway");
     gateway::GatewayOptions wanted;
-    wanted.listen = listen;
+    wanted.listen = listen->front();
+    wanted.also_listen.assign(listen->begin() + 1, listen->end());
+    if (!listen->front().loopback()) wanted.tls = relay::TlsFiles{options.tls_certificate, options.tls_key};
     wanted.home = home.gateway();
     wanted.server = "unix:" + home.socket();
     return gateway::Gateway::start(std::move(wanted), log, metrics);
@@ -82,7 +68,8 @@ int gateway_main(const std::vector<std::string>& arguments) {
         fmt::print(stderr, "tandem gateway: {}{}\n", error.field.empty() ? "" : error.field + ": ", error.message);
         return 1;
     }
-    const std::string url = "http://" + (*gateway)->endpoint().text();
+    const auto endpoint = (*gateway)->endpoint();
+    const std::string url = (endpoint.loopback() ? "http://" : "https://") + endpoint.text();
     if (const Status written = write_record(home.run_file("gateway"), record_of_self(url, TANDEM_VERSION)); !written) {
         fmt::print(stderr, "tandem gateway: {}\n", written.error().message);
         return 1;

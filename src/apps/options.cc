@@ -15,8 +15,8 @@ namespace {
 
 void declare(CLI::App& app, UpOptions& options) {
     app.add_option("--listen", options.listen, "address of the API")->capture_default_str();
-    app.add_option("--gateway", options.gateway, "address of the gateway (OpenAI-compatible)")->capture_default_str();
-    app.add_option("--tls-certificate", options.tls_certificate, "PEM certificate of the API; needed beyond loopback");
+    app.add_option("--gateway", options.gateway, "address of the gateway (OpenAI-compatible); [::]:PORT is all of IPv6 and IPv4, localhost:PORT both loopbacks")->capture_default_str();
+    app.add_option("--tls-certificate", options.tls_certificate, "PEM certificate of API and gateway; needed beyond loopback");
     app.add_option("--tls-key", options.tls_key, "PEM key of the certificate");
     app.add_option("--slices", options.slices, "cpu-slice devices to declare; 0: one a core")->check(CLI::Range(0, 100000));
     app.add_option("--over-commit", options.over_commit, "slices that share a core")->check(CLI::Range(1, 100000));
@@ -137,9 +137,8 @@ Status check_public(const UpOptions& options) {
     if (!is_loopback(listen.host) && !tls)
         return invalid_field("--listen", options.listen + " is reachable by others: give --tls-certificate and --tls-key, or listen on 127.0.0.1");
     TANDEM_LET(gateway, parse_address(options.gateway, "--gateway"));
-    if (!is_loopback(gateway.host))
-        return invalid_field("--gateway", options.gateway + " is reachable by others and the gateway speaks no TLS: listen on "
-                                          "127.0.0.1 behind a proxy that does");
+    if (!is_loopback(gateway.host) && !tls)
+        return invalid_field("--gateway", options.gateway + " is reachable by others: give --tls-certificate and --tls-key, or listen on 127.0.0.1");
     return {};
 }
 

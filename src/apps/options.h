@@ -14,7 +14,7 @@ namespace tandem::apps {
 struct UpOptions {
     std::string listen = "127.0.0.1:8080";   // the API
     std::string gateway = "127.0.0.1:8090";  // models
-    std::string tls_certificate{};           // PEM files of the API; needed beyond loopback
+    std::string tls_certificate{};           // PEM files of API and gateway; needed beyond loopback
     std::string tls_key{};
     std::int64_t slices = 0;                 // cpu-slice devices; 0: one a core
     std::int64_t over_commit = 1;            // slices a core
@@ -39,7 +39,7 @@ struct Address {
     std::string host{};
     std::uint16_t port = 0;
 };
-// "127.0.0.1:8080", "[::1]:8080". The API needs TLS beyond loopback; the gateway speaks none and stays on it.
+// "127.0.0.1:8080", "[::1]:8080". Beyond loopback API and gateway need TLS.
 Result<Address> parse_address(const std::string& text, const std::string& field);
 bool is_loopback(const std::string& host);
 Status check_public(const UpOptions& options);

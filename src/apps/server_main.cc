@@ -159,12 +159,24 @@ Result<executor::LocalOptions> local_options(const Home& home, const UpOptions& 
     return local;
 }
 
+// What callers of models are told.
+std::string gateway_url(const UpOptions& options) {
+    const auto address = parse_address(options.gateway, "--gateway");
+    return (address && !is_loopback(address->host) ? "https://" : "http://") + options.gateway;
+}
+
 Result<http::ServerOptions> http_options(const Home& home, const UpOptions& options) {
     TANDEM_LET(address, parse_address(options.listen, "--listen"));
     http::ServerOptions server;
-    http::TcpListen tcp{.address = address.host == "localhost" ? "127.0.0.1" : address.host, .port = address.port};
+    const bool both = address.host == "localhost";
+    http::TcpListen tcp{.address = both ? "127.0.0.1" : address.host, .port = address.port};
     if (!options.tls_certificate.empty()) tcp.tls = http::TlsFiles{.certificate_file = options.tls_certificate, .key_file = options.tls_key};
-    server.tcp.push_back(std::move(tcp));
+    server.tcp.push_back(tcp);
+    if (both && address.port != 0) {
+        tcp.address = "::1";
+        tcp.if_there = true;
+        server.tcp.push_back(std::move(tcp));
+    }
     server.unix_sockets.push_back(home.socket());
     server.threads = api_threads;
     return server;
@@ -236,7 +248,7 @@ class ServerProcess {
         const std::string scheme = options_.tls_certificate.empty() ? "http://" : "https://";
         TANDEM_LET(api, api::Api::make({.core = *core_, .reader = store_->reader(), .blobs = *blobs_,
                                         .logs = *logs_, .admin = *admin_, .log = log_, .metrics = metrics_,
-                                        .version = TANDEM_VERSION, .gateway_address = "http://" + options_.gateway}));
+                                        .version = TANDEM_VERSION, .gateway_address = gateway_url(options_)}));
         api_ = std::move(api);
         TANDEM_LET(http, http_options(home_, options_));
         http.body_gate = [this](const http::Request& request) { return api_->admit_body(request); };

@@ -52,6 +52,7 @@ void describe(auto& v, Of<model::FeedService> auto& s) {
     v.field("phase", s.phase);
     v.field("concurrency", s.concurrency);
     v.field("created", s.created);
+    v.field("promptProgress", s.prompt_progress);
     v.field("replicas", s.replicas);
 }
 void describe(auto& v, Of<model::FeedUpdate> auto& s) {

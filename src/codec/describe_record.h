@@ -286,7 +286,9 @@ void describe(auto& v, Of<model::RequestUsage> auto& s) {
     v.field("totalMs", s.total_ms);
     v.field("streamed", s.streamed);
     v.field("aborted", s.aborted);
-    v.field("estimated", s.estimated, {.note = "tokens were counted by the gateway"});
+    v.field("estimated", s.estimated, {.note = "completion tokens are pieces that the gateway counted"});
+    v.field("promptEstimated", s.prompt_estimated, {.note = "prompt tokens are reckoned from the request's bytes"});
+    v.field("gatewayLost", s.gateway_lost, {.note = "the gateway died over the call"});
 }
 
 }  // namespace tandem::codec

@@ -44,6 +44,8 @@ void describe(auto& v, Of<model::RuntimeSpec> auto& s) {
     v.field("env", s.env);
     v.field("format", s.format, {.note = "of the weights it reads", .keep = true});
     v.field("readyTimeout", s.ready_timeout);
+    v.field("promptProgress", s.prompt_progress,
+            {.note = "streams may be asked for return_progress, as llama.cpp's server knows it"});
 }
 
 void describe(auto& v, Of<model::ServiceScale> auto& s) {

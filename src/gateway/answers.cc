@@ -84,4 +84,15 @@ ApiError unavailable(std::string message, Duration retry_after) {
             .retry_after = retry_after};
 }
 
+ApiError upstream_failed(relay::UpstreamFailure failure) {
+    using enum relay::UpstreamFailure;
+    const bool late = failure == first_byte_timeout || failure == idle_timeout || failure == total_timeout;
+    return {.status = late ? 504 : 502,
+            .type = "server_error",
+            .code = late ? "upstream_timeout" : "upstream_error",
+            .message = std::string(late ? "The model server did not answer in time ("
+                                        : "The model server failed before it answered (") +
+                       std::string(relay::name_of(failure)) + ")."};
+}
+
 }  // namespace tandem::gateway

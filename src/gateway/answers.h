@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "net/relay/exchange.h"
+#include "net/relay/upstream.h"
 
 namespace tandem::gateway {
 
@@ -31,5 +32,6 @@ ApiError invalid_api_key(std::string message);
 ApiError not_found(std::string message);
 ApiError model_not_found(std::string_view model);
 ApiError unavailable(std::string message, Duration retry_after);
+ApiError upstream_failed(relay::UpstreamFailure failure);
 
 }  // namespace tandem::gateway

@@ -6,7 +6,14 @@
 //              400/404      429/503          429/503/404            ▲    │ failed before content
 //                                                                   └────┘ on another replica
 // What may be done when is traffic/relay_state.h's. settle() happens exactly once for each admitted request, and
-// leaves: a usage row, the lease's place, the replica's place, metrics.
+// leaves: a usage row, the lease's place, the replica's place, metrics. An admitted request is in the journal before
+// anything is sent, with marks of how far it got, so that a gateway's death loses none.
+// In completion.cc: until it is at a replica; completion_attempt.cc: there; completion_answer.cc: what the caller gets, and
+// the end.
+//
+// Tokens are the engine's own numbers wherever it told them: its usage, or for a stream that broke off its progress
+// over the prompt. Else, and then marked so: of the prompt a quarter of its bytes, of the answer one a piece of a stream,
+// a quarter of the bytes of a whole one.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +25,7 @@
 #include "gateway/answers.h"
 #include "gateway/lane.h"
 #include "gateway/parked.h"
+#include "gateway/open_calls.h"
 #include "gateway/stream_meter.h"
 #include "net/relay/exchange.h"
 #include "net/relay/upstream.h"
@@ -26,6 +34,8 @@
 #include "traffic/request_scan.h"
 
 namespace tandem::gateway {
+
+inline constexpr Duration busy_retry = seconds(1);
 
 struct CompletionStart {
     std::string_view path{};                     // static text: where the engine is called
@@ -71,7 +81,13 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     void refuse(ApiError error);
     void complete();
     void settle(int status, bool aborted);
+    model::RequestUsage identity() const;
     model::RequestUsage make_row(int status, bool aborted);
+    void count_tokens(model::RequestUsage& row);
+    std::int64_t completion_guess() const;
+    std::int64_t prompt_guess() const { return (scan_.prompt_bytes() + 3) / 4; }
+    bool asks_for_progress() const;
+    void mark();
     void on_timer();
     void arm(Duration after) { lane_.loop.timers().arm(timer_, lane_.loop.now_ms() + after.ms); }
     std::string common_headers() const;
@@ -89,7 +105,9 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     relay::UpstreamCall call_;
     std::string head_;
     relay::Timer timer_;
+    OpenCall open_;
     bool admitted_ = false;
+    bool progress_marked_ = false;
     bool settled_ = false;
     bool asked_lease_ = false;
     bool replica_lost_ = false;        // the last attempt ended as if its replica were dead
@@ -97,6 +115,7 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     Kind kind_ = Kind::none;
     int upstream_status_ = 0;
     std::int64_t upstream_length_ = -1;
+    std::int64_t delivered_ = 0;       // bytes of a whole answer
     std::string collected_;            // preamble of a stream, or the text of an upstream's error
     std::optional<traffic::AnswerScan> answer_;
     std::optional<StreamMeter> meter_;

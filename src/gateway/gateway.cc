@@ -54,7 +54,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, telemetr
     }
     const auto seed = crypto::draw_seed();
     TANDEM_LET(server, relay::Server::start(
-        {.listen = p.options.listen, .threads = p.options.threads, .limits = p.options.limits},
+        {.listen = p.options.listen, .also = p.options.also_listen, .tls = p.options.tls, .threads = p.options.threads, .limits = p.options.limits},
         [&p, seed](relay::Loop& loop, int index) {
             const auto own = Random(seed).fork("loop" + std::to_string(index)).draw_seed();
             return std::make_unique<Front>(p.commons, loop, own);
@@ -62,6 +62,9 @@ Result<std::unique_ptr<Gateway>> Gateway::start(GatewayOptions options, telemetr
     p.server = std::move(server);
     if (p.link) p.link->start();
     p.log.info("gateway ready", {{"address", p.server->endpoint().text()}, {"loops", p.options.threads}});
+    if (const auto count = p.journal->settled_at_start(); count > 0)
+        p.log.warn("calls were open when this gateway last ended without notice; they are settled from their last marks",
+                   {{"calls", count}});
     return std::unique_ptr<Gateway>(new Gateway(std::move(parts)));
 }
 

@@ -198,6 +198,50 @@ TEST_F(GatewayTest, client_that_goes_ends_the_engines_work_and_pays_for_what_it_
     kept = {};
 }
 
+TEST_F(GatewayTest, aborted_stream_pays_the_prompt_that_its_engine_told_or_else_a_marked_guess) {
+    std::mutex mutex;
+    std::vector<http::Stream> kept;
+    const std::string progress = "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}],"
+                                 "\"prompt_progress\":{\"total\":39,\"cache\":8,\"processed\":39,\"time_ms\":5}}\n\n";
+    ScriptedEngine engine([&](http::Request request, http::Responder responder) {
+        const std::lock_guard lock(mutex);
+        kept.push_back(responder.start_stream(200, {{"Content-Type", "text/event-stream"}}));
+        const bool asked = request.body.find("\"return_progress\":true") != std::string::npos;
+        kept.back().write((asked ? progress : "") + role + piece("a") + piece("b"));
+    });
+    auto telling = service("telling", {engine.endpoint()});
+    telling.prompt_progress = true;
+    publish({telling, service("silent", {engine.endpoint()})});
+    start();
+    for (const std::string model : {"telling", "silent"}) {
+        std::string got;
+        const auto ended = client().stream(
+            call(" {\"model\":\"" + model + "\",\"messages\":[{\"content\":\"12345678\"}],\"stream\":true,\"stream_options\":{}}"),
+            {.on_head = {}, .on_chunk = [&](std::string_view text) {
+                 got.append(text);
+                 return got.find("\"b\"") == std::string::npos;
+             }});
+        EXPECT_TRUE(ended);
+        EXPECT_EQ(got, role + piece("a") + piece("b")) << "what the gateway asked for stays with it";
+        rows(model == "telling" ? 1 : 2);
+    }
+    EXPECT_EQ(engine.request(0).body,
+              " {\"return_progress\":true,\"model\":\"telling\",\"messages\":[{\"content\":\"12345678\"}],\"stream\":true,"
+              "\"stream_options\":{\"include_usage\":true}}");
+    const auto all = rows(2);
+    EXPECT_EQ(all[0].prompt_tokens, 39);
+    EXPECT_EQ(all[0].cached_tokens, 8);
+    EXPECT_FALSE(all[0].prompt_estimated);
+    EXPECT_EQ(all[1].prompt_tokens, 6) << "24 bytes of messages";
+    EXPECT_TRUE(all[1].prompt_estimated);
+    for (const auto& row : all) {
+        EXPECT_EQ(row.completion_tokens, 2);
+        EXPECT_TRUE(row.estimated && row.aborted);
+    }
+    const std::lock_guard lock(mutex);
+    kept.clear();
+}
+
 TEST_F(GatewayTest, slow_pieces_are_not_held_back) {
     std::mutex mutex;
     std::optional<http::Stream> open;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "net/relay/server.h"
@@ -14,6 +16,8 @@ namespace tandem::gateway {
 struct GatewayOptions {
     std::string name = "gateway";        // its identity towards the server; the same over restarts
     relay::Endpoint listen{};
+    std::vector<relay::Endpoint> also_listen{};  // port 0: that of `listen`
+    std::optional<relay::TlsFiles> tls{};        // of what callers see; none: plain HTTP
     int threads = 1;                     // loops
     std::string home{};                  // own folder: routes, leases, journal; made with mode 0700
     std::string server{};                // "unix:/path", "http://host:port"; empty: lives by what is in home

@@ -45,7 +45,11 @@ void StreamMeter::look_into(const traffic::SseFrame& frame) {
     if (scan.usage()) usage_ = scan.usage();
     if (scan.error()) error_ = true;
     if (scan.content()) ++content_frames_;
-    if (!strip_) return pass(frame.raw);
+    if (scan.progress()) {
+        progress_ = scan.progress();
+        if (strip_.progress && !scan.content()) return;
+    }
+    if (!strip_.usage) return pass(frame.raw);
     if (scan.usage() && scan.no_choices()) return;  // the event that only our asking has brought
     if (scan.null_usage_end() == 0 || frame.data_at == std::string_view::npos) return pass(frame.raw);
     pass(frame.raw.substr(0, frame.data_at + scan.null_usage_begin()));

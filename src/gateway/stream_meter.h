@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StreamMeter: reads a stream of completion events as it passes: where content begins, how many pieces were
 // delivered, what usage the engine tells, whether it ended properly. Bytes go out as they came, in as few runs as
-// possible; only where usage was asked for on the caller's behalf (`strip`), the extra usage event and null
-// usage members are taken out again. Thread rule: one owner.
+// possible; only where something was asked for on the caller's behalf (`strip`) it is taken out again: the extra usage
+// event and null usage members, events of progress over the prompt. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,11 @@ class StreamOutput {
 
 class StreamMeter final : private traffic::SseVisitor {
   public:
-    StreamMeter(bool strip, StreamOutput& output) : strip_(strip), output_(output) {}
+    struct Strip {
+        bool usage = false;
+        bool progress = false;
+    };
+    StreamMeter(Strip strip, StreamOutput& output) : strip_(strip), output_(output) {}
 
     bool feed(std::string_view piece);  // false: a frame beyond all bounds
     void finish();
@@ -35,6 +39,7 @@ class StreamMeter final : private traffic::SseVisitor {
     bool done() const { return done_; }       // [DONE] has passed
     bool error_seen() const { return error_; }
     const std::optional<traffic::TokenUsage>& usage() const { return usage_; }
+    const std::optional<traffic::TokenUsage>& progress() const { return progress_; }  // prompt, cached
 
   private:
     void on_frame(const traffic::SseFrame& frame) override;
@@ -42,7 +47,7 @@ class StreamMeter final : private traffic::SseVisitor {
     void pass(std::string_view bytes);
     void flush();
 
-    bool strip_;
+    Strip strip_;
     StreamOutput& output_;
     traffic::SseScanner scanner_;
     std::string_view run_;                    // neighbours that go out together
@@ -50,6 +55,7 @@ class StreamMeter final : private traffic::SseVisitor {
     bool error_ = false;
     std::int64_t content_frames_ = 0;
     std::optional<traffic::TokenUsage> usage_;
+    std::optional<traffic::TokenUsage> progress_;
 };
 
 }  // namespace tandem::gateway

@@ -32,7 +32,7 @@ TEST(StreamMeter, usage_asked_on_the_callers_behalf_is_taken_out_again) {
     const std::string want = bare_role + ": ping\n\n" + bare_one + two + done;
     for (std::size_t cut = 0; cut <= given.size(); ++cut) {
         Sink sink;
-        StreamMeter meter(true, sink);
+        StreamMeter meter({.usage = true}, sink);
         ASSERT_TRUE(meter.feed(given.substr(0, cut)));
         ASSERT_TRUE(meter.feed(given.substr(cut)));
         meter.finish();
@@ -46,7 +46,7 @@ TEST(StreamMeter, usage_asked_on_the_callers_behalf_is_taken_out_again) {
 TEST(StreamMeter, stream_of_a_caller_that_wants_usage_passes_byte_for_byte) {
     const std::string given = role + one + two + total + done;
     Sink sink;
-    StreamMeter meter(false, sink);
+    StreamMeter meter({.usage = false}, sink);
     ASSERT_TRUE(meter.feed(given));
     EXPECT_EQ(sink.text, given);
     EXPECT_EQ(sink.runs, 1) << "neighbours go out together";
@@ -55,7 +55,7 @@ TEST(StreamMeter, stream_of_a_caller_that_wants_usage_passes_byte_for_byte) {
 
 TEST(StreamMeter, content_begins_with_what_a_caller_acts_on) {
     Sink sink;
-    StreamMeter meter(false, sink);
+    StreamMeter meter({.usage = false}, sink);
     meter.feed(role);
     EXPECT_FALSE(meter.content_seen());
     meter.feed(one);

@@ -23,7 +23,9 @@ namespace {
 constexpr std::int64_t segment_bytes = 8 * 1024 * 1024;
 constexpr auto gather_for = std::chrono::milliseconds(5);
 constexpr auto retry_after = std::chrono::milliseconds(500);
+constexpr auto calls_synced_every = std::chrono::milliseconds(100);
 constexpr std::size_t pending_max = 100'000;
+constexpr std::size_t calls_max = 64 * 1024;  // 64 MiB when all of them were once used
 constexpr std::uint32_t record_max = 64 * 1024;
 
 std::uint32_t read_u32(const char* at) {
@@ -103,7 +105,47 @@ Status UsageJournal::load() {
     next_sequence_ = acknowledged_ + 1;
     for (auto& segment : segments_) TANDEM_TRY(load_segment(segment, &segment == &segments_.back()));
     synced_ = next_sequence_ - 1;
-    return open_segment(next_sequence_);
+    TANDEM_TRY(open_segment(next_sequence_));
+    TANDEM_LET(calls, OpenCalls::open(folder_ + "/calls", calls_max));
+    calls_ = std::move(calls);
+    return settle_left();
+}
+
+// Each call that is left becomes a row, unless its row is in the journal already. They are marked as ended before they
+// are written: a crash between the two finds them so, and settles none twice.
+Status UsageJournal::settle_left() {
+    std::vector<Pending> rows;
+    for (auto& [call, row] : calls_->left()) {
+        if (row.service.empty() || (row.sequence != 0 && row.sequence <= synced_)) {
+            calls_->give(call);
+            continue;
+        }
+        row.sequence = next_sequence_++;
+        rows.push_back({std::move(row), call});
+    }
+    if (rows.empty()) return {};
+    for (const auto& [row, call] : rows) OpenCalls::end(call, row);
+    TANDEM_TRY(write_out(rows));
+    for (const auto& [row, call] : rows) {
+        settled_at_start_ += row.gateway_lost ? 1 : 0;
+        calls_->give(call);
+    }
+    synced_ = next_sequence_ - 1;
+    return {};
+}
+
+OpenCall UsageJournal::begin(const model::RequestUsage& facts, std::int64_t prompt_guess) {
+    bool first = false;
+    OpenCall call;
+    {
+        const std::lock_guard lock(mutex_);
+        call = calls_->take(facts, prompt_guess);
+        if (!call) return {};
+        first = !calls_changed_;
+        calls_changed_ = true;
+    }
+    if (first) pending_.notify_one();
+    return call;
 }
 
 Status UsageJournal::load_segment(Segment& segment, bool last) {
@@ -134,13 +176,14 @@ Status UsageJournal::open_segment(std::int64_t first) {
     return {};
 }
 
-void UsageJournal::append(model::RequestUsage row) {
+void UsageJournal::append(model::RequestUsage row, OpenCall call) {
     bool first = false;
     {
         const std::lock_guard lock(mutex_);
         first = rows_.empty();
         row.sequence = next_sequence_++;
-        rows_.push_back(std::move(row));
+        if (call) OpenCalls::end(call, row);
+        rows_.push_back({std::move(row), call});
     }
     if (first) pending_.notify_one();
 }
@@ -153,7 +196,7 @@ std::int64_t UsageJournal::kept_bytes() const {
 
 bool UsageJournal::healthy() const {
     const std::lock_guard lock(mutex_);
-    return !failing_ && rows_.size() < pending_max && kept_bytes() < bytes_max_;
+    return !failing_ && rows_.size() < pending_max && calls_->room() && kept_bytes() < bytes_max_;
 }
 
 std::int64_t UsageJournal::synced() const {
@@ -181,11 +224,32 @@ void UsageJournal::wake() {
     written_.notify_all();
 }
 
+// True when there are rows or the journal ends; open calls alone are synced when their time has come.
+bool UsageJournal::wait_for_work(std::unique_lock<std::mutex>& lock) {
+    const auto has_work = [&] { return !rows_.empty() || stopping_; };
+    pending_.wait(lock, [&] { return has_work() || calls_changed_; });
+    if (!has_work()) pending_.wait_until(lock, calls_synced_ + calls_synced_every, has_work);
+    return has_work();
+}
+
+void UsageJournal::sync_calls(std::unique_lock<std::mutex>& lock) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!calls_changed_ || now < calls_synced_ + calls_synced_every) return;
+    calls_changed_ = false;
+    calls_synced_ = now;
+    lock.unlock();
+    const auto synced = calls_->sync();
+    lock.lock();
+    if (!synced) failing_ = true;
+}
+
 void UsageJournal::run() {
-    std::vector<model::RequestUsage> rows;
+    std::vector<Pending> rows;
     std::unique_lock lock(mutex_);
     while (true) {
-        pending_.wait(lock, [&] { return !rows_.empty() || stopping_; });
+        const bool work = wait_for_work(lock);
+        sync_calls(lock);
+        if (!work) continue;
         if (rows_.empty()) return;
         const bool last_chance = stopping_;
         if (!last_chance) pending_.wait_for(lock, gather_for, [&] { return stopping_; });
@@ -195,7 +259,9 @@ void UsageJournal::run() {
         lock.lock();
         failing_ = !written;
         if (written) {
-            synced_ = rows.back().sequence;
+            synced_ = rows.back().row.sequence;
+            for (const auto& [row, call] : rows)
+                if (call) calls_->give(call);
             written_.notify_all();
             continue;
         }
@@ -207,9 +273,9 @@ void UsageJournal::run() {
 }
 
 // On failure the file is cut back to what it was, so that a later try does not follow half a record.
-Status UsageJournal::write_out(const std::vector<model::RequestUsage>& rows) {
+Status UsageJournal::write_out(const std::vector<Pending>& rows) {
     std::string text;
-    for (const auto& row : rows) {
+    for (const auto& [row, call] : rows) {
         const auto body = codec::encode(row);
         append_u32(text, static_cast<std::uint32_t>(body.size()));
         append_u32(text, crypto::crc32(body));
@@ -218,7 +284,7 @@ Status UsageJournal::write_out(const std::vector<model::RequestUsage>& rows) {
     Segment* segment = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        if (segments_.back().bytes >= segment_bytes) TANDEM_TRY(open_segment(rows.front().sequence));
+        if (segments_.back().bytes >= segment_bytes) TANDEM_TRY(open_segment(rows.front().row.sequence));
         segment = &segments_.back();  // stays: only this thread adds, and the last is never dropped
     }
     const auto before = segment->bytes;

@@ -2,14 +2,17 @@
 // UsageJournal: usage rows on the gateway's own disk, in order, until the server has booked them. A row counts when it
 // is written and synced (a thread does both for all rows of some milliseconds at once); it is deleted only when
 // acknowledged. Epoch: one life of the folder; sequences count from 1 in it, without gap.
+// A call is entered by begin() before anything is sent for it, and leaves by append(): one that a killed gateway left
+// open is settled by the next open() from its last marks (open_calls.h), once.
 //
-// Folder: `epoch`, `acknowledged` (a number each), segments `<first sequence>.rows` of records
+// Folder: `epoch`, `acknowledged` (a number each), `calls`, segments `<first sequence>.rows` of records
 //   u32 length, u32 CRC-32 of the text, text: the row as JSON (codec), both numbers little-endian.
 // A torn record at the end of the last segment (a crash while writing) is cut off at start; it was never counted.
 // Full (bytes_max, or the disk is): healthy() is false, and the gateway refuses new requests rather than serve them
 // unmetered. Thread rule: any thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gateway/open_calls.h"
 #include "model/usage.h"
 #include "net/relay/socket.h"
 
@@ -38,7 +42,12 @@ class UsageJournal {
     UsageJournal(const UsageJournal&) = delete;
     UsageJournal& operator=(const UsageJournal&) = delete;
 
-    void append(model::RequestUsage row);     // sets its sequence; returns at once
+    // Enters a call: who it is of (`at`: now). Empty when there is no room: then it must not be made.
+    // prompt_guess: what its prompt counts if nobody ever tells.
+    OpenCall begin(const model::RequestUsage& facts, std::int64_t prompt_guess);
+    // Sets the row's sequence; returns at once. `call`: what begin() gave for it.
+    void append(model::RequestUsage row, OpenCall call = {});
+    std::int64_t settled_at_start() const { return settled_at_start_; }  // calls that an earlier life left open
     bool healthy() const;
     std::int64_t epoch() const { return epoch_; }
     std::int64_t synced() const;              // last sequence that counts
@@ -62,12 +71,19 @@ class UsageJournal {
         std::int64_t segment_first = 0;
         std::int64_t offset = 0;
     };
+    struct Pending {
+        model::RequestUsage row;
+        OpenCall call;
+    };
     explicit UsageJournal(std::string folder, std::int64_t bytes_max);
     Status load();
+    Status settle_left();
     Status load_segment(Segment& segment, bool last);
     Status open_segment(std::int64_t first);
     void run();
-    Status write_out(const std::vector<model::RequestUsage>& rows);
+    Status write_out(const std::vector<Pending>& rows);
+    bool wait_for_work(std::unique_lock<std::mutex>& lock);
+    void sync_calls(std::unique_lock<std::mutex>& lock);
     void drop_acknowledged();
     std::int64_t kept_bytes() const;
 
@@ -77,7 +93,11 @@ class UsageJournal {
     mutable std::mutex mutex_;
     std::condition_variable pending_;
     std::condition_variable written_;
-    std::vector<model::RequestUsage> rows_;    // not yet written
+    std::vector<Pending> rows_;                // not yet written
+    std::unique_ptr<OpenCalls> calls_;         // take, give: under mutex_
+    bool calls_changed_ = false;               // begun since the last sync
+    std::chrono::steady_clock::time_point calls_synced_{};  // writer thread only
+    std::int64_t settled_at_start_ = 0;
     std::deque<Segment> segments_;
     std::int64_t next_sequence_ = 1;
     std::int64_t synced_ = 0;

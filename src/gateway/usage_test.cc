@@ -2,10 +2,13 @@
 // Journal and shipping against a server that keeps the cursor rule of core, with lost answers and restarts.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "codec/record.h"
@@ -167,6 +170,123 @@ TEST(UsageJournal, damage_in_the_middle_is_not_passed_over) {
     const auto journal = UsageJournal::open(folder.path(), 1 << 20);
     ASSERT_FALSE(journal);
     EXPECT_NE(journal.error().message.find("damaged"), std::string::npos);
+}
+
+// A life of the journal that ends with SIGKILL once `act` has returned. No thread of the test lives at that time.
+void live_and_be_killed(const Folder& folder, const std::function<void(UsageJournal&)>& act) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        auto journal = UsageJournal::open(folder.path(), 1 << 30);
+        if (journal) act(**journal);
+        ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+model::RequestUsage facts(const std::string& id) {
+    return {.request_id = id, .at = Instant{1'700'000'000'000}, .key_id = "k", .subject = "user:a", .project = "p",
+            .name_space = "n", .service = "s", .streamed = true};
+}
+
+std::vector<model::RequestUsage> all_rows(UsageJournal& journal) {
+    std::vector<model::RequestUsage> rows;
+    for (std::int64_t next = 1; next <= journal.synced();) {
+        const auto batch = journal.read(next, 100, 1 << 20);
+        if (!batch || batch->rows.empty()) break;
+        for (const auto& text : batch->rows) rows.push_back(*codec::decode<model::RequestUsage>(text));
+        next = batch->last_sequence + 1;
+    }
+    return rows;
+}
+
+TEST(OpenCalls, killed_gateway_s_calls_are_settled_once_from_their_last_marks) {
+    Folder folder;
+    live_and_be_killed(folder, [](UsageJournal& journal) {
+        auto told = journal.begin(facts("told"), 50);
+        told.sent_to("m.v1", "s-0");
+        told.prompt_told(39, 7);
+        told.mark(true, 12, 20, 900);
+        auto guessed = journal.begin(facts("guessed"), 50);
+        guessed.sent_to("m.v1", "s-1");
+        auto held = journal.begin(facts("held"), 50);
+        auto retried = journal.begin(facts("retried"), 50);
+        retried.sent_to("m.v1", "s-1");
+        retried.failed();
+    });
+    for (int life = 0; life < 3; ++life) {
+        auto journal = open_journal(folder);
+        EXPECT_EQ(journal->settled_at_start(), life == 0 ? 4 : 0);
+        const auto rows = all_rows(*journal);
+        ASSERT_EQ(rows.size(), 4u);
+        std::map<std::string, model::RequestUsage> by_id;
+        for (const auto& row : rows) {
+            by_id[row.request_id] = row;
+            EXPECT_TRUE(row.gateway_lost && row.aborted && row.streamed);
+            EXPECT_EQ(row.subject + row.project + row.name_space + row.service, "user:apns");
+        }
+        const auto& told = by_id["told"];
+        EXPECT_EQ(told.prompt_tokens, 39);
+        EXPECT_EQ(told.cached_tokens, 7);
+        EXPECT_EQ(told.completion_tokens, 12);
+        EXPECT_EQ(told.status, 200);
+        EXPECT_EQ(told.ttft_ms, 20);
+        EXPECT_EQ(told.total_ms, 900);
+        EXPECT_EQ(told.at.ms, 1'700'000'000'900);
+        EXPECT_EQ(told.model_version + " " + told.replica, "m.v1 s-0");
+        EXPECT_TRUE(told.estimated && !told.prompt_estimated);
+        EXPECT_EQ(by_id["guessed"].prompt_tokens, 50);
+        EXPECT_TRUE(by_id["guessed"].prompt_estimated);
+        for (const auto* free : {"held", "retried"}) {
+            EXPECT_EQ(by_id[free].prompt_tokens + by_id[free].completion_tokens, 0) << free;
+            EXPECT_FALSE(by_id[free].estimated || by_id[free].prompt_estimated) << free;
+        }
+    }
+}
+
+TEST(OpenCalls, call_whose_end_is_not_in_the_journal_yet_is_booked_as_it_ended) {
+    Folder folder;
+    live_and_be_killed(folder, [](UsageJournal& journal) {
+        for (int i = 0; i < 40; ++i) {  // ends faster than rows are written
+            auto call = journal.begin(facts("r" + std::to_string(i)), 50);
+            call.sent_to("m.v1", "s-0");
+            auto row = facts("r" + std::to_string(i));
+            row.model_version = "m.v1";
+            row.replica = "s-0";
+            row.prompt_tokens = 5;
+            row.completion_tokens = i;
+            row.status = 200;
+            journal.append(std::move(row), call);
+            if (i == 20) journal.wait_for_rows(0, 5000);
+        }
+    });
+    auto journal = open_journal(folder);
+    const auto rows = all_rows(*journal);
+    ASSERT_EQ(rows.size(), 40u);
+    for (int i = 0; i < 40; ++i) {
+        const auto& row = rows[static_cast<std::size_t>(i)];
+        EXPECT_EQ(row.request_id, "r" + std::to_string(i));
+        EXPECT_EQ(row.sequence, i + 1);
+        EXPECT_EQ(row.completion_tokens, i);
+        EXPECT_FALSE(row.estimated || row.prompt_estimated || row.gateway_lost || row.aborted);
+    }
+}
+
+TEST(OpenCalls, ended_calls_leave_room_and_too_many_open_ones_are_refused) {
+    Folder folder;
+    auto calls = OpenCalls::open(folder.path() + "/calls", 1024);
+    ASSERT_TRUE(calls) << calls.error().message;
+    std::vector<OpenCall> open;
+    for (int i = 0; i < 1024; ++i) open.push_back((*calls)->take(facts("x"), 0));
+    EXPECT_TRUE(open.back());
+    EXPECT_FALSE((*calls)->room());
+    EXPECT_FALSE((*calls)->take(facts("x"), 0));
+    (*calls)->give(open.front());
+    EXPECT_TRUE((*calls)->take(facts("x"), 0));
+    EXPECT_EQ((*calls)->left().size(), 1024u);
+    EXPECT_FALSE((*calls)->take(facts(std::string(700, 'x')), 0)) << "what does not fit is not cut";
 }
 
 }  // namespace

@@ -100,7 +100,10 @@ void TokenSums::add(const model::RequestUsage& row) {
     line.requests += 1;
     line.failed += row.status >= 400 ? 1 : 0;
     line.aborted += row.aborted ? 1 : 0;
-    line.estimated += row.estimated ? 1 : 0;
+    line.estimated += row.estimated || row.prompt_estimated ? 1 : 0;
+    line.gateway_lost += row.gateway_lost ? 1 : 0;
+    line.estimated_prompt_tokens += row.prompt_estimated ? row.prompt_tokens : 0;
+    line.estimated_completion_tokens += row.estimated ? row.completion_tokens : 0;
     line.prompt_tokens += row.prompt_tokens;
     line.cached_tokens += row.cached_tokens;
     line.completion_tokens += row.completion_tokens;

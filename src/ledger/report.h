@@ -88,8 +88,11 @@ struct TokenLine {
     TokenKey key{};
     std::int64_t requests = 0;
     std::int64_t failed = 0;     // status 400 and above
-    std::int64_t aborted = 0;    // the caller went away
-    std::int64_t estimated = 0;  // requests whose tokens the gateway counted itself
+    std::int64_t aborted = 0;    // the caller went away, or the answer broke
+    std::int64_t estimated = 0;  // requests of which the engine did not tell all tokens
+    std::int64_t gateway_lost = 0;  // requests whose gateway died over them
+    std::int64_t estimated_prompt_tokens = 0;      // part of prompt_tokens: reckoned from bytes
+    std::int64_t estimated_completion_tokens = 0;  // part of completion_tokens: pieces counted
     std::int64_t prompt_tokens = 0;
     std::int64_t cached_tokens = 0;
     std::int64_t completion_tokens = 0;

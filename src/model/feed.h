@@ -44,6 +44,7 @@ struct FeedService {
     ServicePhase phase = ServicePhase::pending;
     std::int64_t concurrency = 4;         // in flight per replica
     Instant created{};
+    bool prompt_progress = false;         // its engine tells a stream how long the prompt is, when asked
     std::vector<FeedReplica> replicas{};  // ready ones only
 };
 

@@ -59,6 +59,7 @@ struct RuntimeSpec {
     std::map<std::string, std::string> env{};
     std::string format = "gguf";
     Duration ready_timeout = seconds(120);
+    bool prompt_progress = false;     // it knows return_progress as llama.cpp does
     bool operator==(const RuntimeSpec&) const = default;
 };
 struct Runtime {

@@ -59,7 +59,10 @@ struct RequestUsage {
     std::int64_t total_ms = 0;
     bool streamed = false;
     bool aborted = false;
-    bool estimated = false;       // tokens were counted by the gateway, not told by the engine
+    // What the engine did not tell, and how the call ended if not by an answer.
+    bool estimated = false;         // completion tokens are the pieces that the gateway passed on
+    bool prompt_estimated = false;  // prompt tokens are reckoned from the request's bytes
+    bool gateway_lost = false;      // its gateway died over it: settled by the next one, from the last mark
 };
 
 // A gateway asks for a share of a key's limits; the grant replaces what it had. How sums stay within the limit:

@@ -18,6 +18,7 @@ struct Touched {
     std::vector<std::string> keys_gone{};
     std::set<RowId> services{};
     std::vector<Uid> services_gone{};
+    std::set<std::string> runtimes{};
 };
 
 void note_change(const model::Change& change, Touched& touched) {
@@ -47,8 +48,20 @@ void note_change(const model::Change& change, Touched& touched) {
             if (replica.spec.owner_kind == Kind::service) touched.services.insert(replica.spec.owner_id);
             break;
         }
+        case Kind::runtime: touched.runtimes.insert(model::meta_of(change.object).name); break;
         default: break;
     }
+}
+
+void touch_users(const core::State& state, Touched& touched) {
+    if (touched.runtimes.empty()) return;
+    for (const auto& [id, service] : state.table<model::Service>().rows())
+        if (touched.runtimes.contains(service.spec.runtime)) touched.services.insert(id);
+}
+
+bool tells_progress(const core::State& state, const model::Service& service) {
+    const auto* runtime = state.table<model::Runtime>().find_named(service.spec.runtime);
+    return runtime && runtime->spec.prompt_progress;
 }
 
 }  // namespace
@@ -85,6 +98,7 @@ model::FeedService FeedBuilder::service_of(const core::State& state, const model
         .phase = service.status.phase,
         .concurrency = service.spec.replicas.concurrency,
         .created = service.meta.created,
+        .prompt_progress = tells_progress(state, service),
         .replicas = {}};
     for (RowId id : core::replicas_of(state, service.meta.id)) {
         const model::Replica& replica = state.table<model::Replica>().get(id);
@@ -127,6 +141,7 @@ model::FeedUpdate FeedBuilder::snapshot(const core::State& state, Instant now) c
 std::optional<model::FeedUpdate> FeedBuilder::delta(const model::BatchRecord& record, const core::State& state) const {
     Touched touched;
     for (const model::Change& change : record.changes) note_change(change, touched);
+    touch_users(state, touched);
     model::FeedUpdate update{.generation = record.meta.generation,
                              .version = record.meta.version,
                              .at = record.tick.now,

@@ -19,7 +19,7 @@ std::int64_t needed_for(const model::ServiceScale& scale, const Load& load) {
 
 model::Reason reason_of_change(std::int64_t from, std::int64_t to, const Load& load, Duration idle) {
     using model::ReasonCode;
-    if (from == 0) return {ReasonCode::woken, {{"waiting", std::to_string(load.waiting)}}};
+    if (from == 0 && load.waiting > 0) return {ReasonCode::woken, {{"waiting", std::to_string(load.waiting)}}};
     if (to == 0) return {ReasonCode::asleep_idle, {{"idle", render_duration(idle)}}};
     return {ReasonCode::scaling, {{"from", std::to_string(from)}, {"to", std::to_string(to)}}};
 }

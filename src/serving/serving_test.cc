@@ -14,6 +14,12 @@ using model::ServiceScale;
 constexpr ServiceScale scale{.min = 0, .max = 3, .concurrency = 2, .idle_timeout = seconds(60)};
 Instant at(std::int64_t s) { return Instant{s * 1000}; }
 
+TEST(Scale, start_without_a_request_is_not_called_waking) {
+    const auto decision = decide_scale({.min = 1, .max = 3}, {.load = {}, .desired = 0}, at(5));
+    EXPECT_EQ(decision.desired, 1);
+    EXPECT_EQ(decision.reason.code, ReasonCode::scaling);
+}
+
 TEST(Scale, first_waiting_request_wakes_at_once) {
     const auto decision = decide_scale(scale, {.load = {.waiting = 1}, .desired = 0}, at(5));
     EXPECT_EQ(decision.desired, 1);

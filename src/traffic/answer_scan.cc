@@ -21,17 +21,37 @@ bool ends(JsonKind kind) { return kind == JsonKind::object_end || kind == JsonKi
 
 }  // namespace
 
+// By length first: this is asked for each name of each answer.
 AnswerScan::Name AnswerScan::name_of(std::string_view text) {
-    static constexpr std::pair<std::string_view, Name> names[] = {
-        {"usage", Name::usage}, {"choices", Name::choices}, {"error", Name::error},
-        {"prompt_tokens", Name::prompt_tokens}, {"completion_tokens", Name::completion_tokens},
-        {"prompt_tokens_details", Name::details}, {"cached_tokens", Name::cached_tokens},
-        {"delta", Name::delta}, {"message", Name::message}, {"text", Name::text}, {"content", Name::content},
-        {"reasoning_content", Name::content}, {"refusal", Name::content}, {"tool_calls", Name::content},
-        {"function_call", Name::content}, {"finish_reason", Name::finish_reason}};
-    for (const auto& [name, value] : names)
-        if (name == text) return value;
-    return Name::other;
+    const auto is = [text](std::string_view name, Name value) { return text == name ? value : Name::other; };
+    switch (text.size()) {
+        case 4: return is("text", Name::text);
+        case 5:
+            switch (text[0]) {
+                case 'u': return is("usage", Name::usage);
+                case 'e': return is("error", Name::error);
+                case 'd': return is("delta", Name::delta);
+                case 't': return is("total", Name::total);
+                default: return is("cache", Name::cache);
+            }
+        case 7:
+            switch (text[0]) {
+                case 'm': return is("message", Name::message);
+                case 'r': return is("refusal", Name::content);
+                default: return text == "choices" ? Name::choices : is("content", Name::content);
+            }
+        case 10: return is("tool_calls", Name::content);
+        case 13:
+            switch (text[0]) {
+                case 'p': return is("prompt_tokens", Name::prompt_tokens);
+                case 'c': return is("cached_tokens", Name::cached_tokens);
+                default: return text == "finish_reason" ? Name::finish_reason : is("function_call", Name::content);
+            }
+        case 15: return is("prompt_progress", Name::progress);
+        case 17: return text == "completion_tokens" ? Name::completion_tokens : is("reasoning_content", Name::content);
+        case 21: return is("prompt_tokens_details", Name::details);
+        default: return Name::other;
+    }
 }
 
 std::string_view AnswerScan::on_json(const JsonEvent& event) {
@@ -64,6 +84,7 @@ void AnswerScan::on_value(const JsonEvent& event) {
     switch (path_[1]) {
         case Name::usage: return on_usage(event);
         case Name::choices: return on_choice(event);
+        case Name::progress: return on_progress(event);
         case Name::error:
             if (event.depth == 1 && event.kind != JsonKind::null_value) error_ = true;
             return;
@@ -79,6 +100,14 @@ void AnswerScan::on_usage(const JsonEvent& event) {
     if (event.depth == 2 && path_[2] == Name::prompt_tokens) usage_->prompt = *value;
     if (event.depth == 2 && path_[2] == Name::completion_tokens) usage_->completion = *value;
     if (event.depth == 3 && path_[2] == Name::details && path_[3] == Name::cached_tokens) usage_->cached = *value;
+}
+
+void AnswerScan::on_progress(const JsonEvent& event) {
+    if (event.depth == 1 && event.kind == JsonKind::object_begin) progress_.emplace();
+    const auto value = progress_ && event.depth == 2 ? whole(event) : std::nullopt;
+    if (!value) return;
+    if (path_[2] == Name::total) progress_->prompt = *value;
+    if (path_[2] == Name::cache) progress_->cached = *value;
 }
 
 // Depths: 1 the array, 2 its items, 3 their members, 4 members of delta or message, 5 items of tool_calls.

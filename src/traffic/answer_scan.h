@@ -31,6 +31,8 @@ class AnswerScan final : private JsonVisitor {
     bool valid() { return scanner_.finish(); }
 
     const std::optional<TokenUsage>& usage() const { return usage_; }
+    // Of an event of progress over the prompt ("prompt_progress" of llama.cpp): its tokens, and those of them cached.
+    const std::optional<TokenUsage>& progress() const { return progress_; }
     // A choice that carries text, reasoning, a tool call or a finish reason: what a caller acts on.
     bool content() const { return content_; }
     bool finished() const { return finished_; }       // a finish reason was given
@@ -42,17 +44,20 @@ class AnswerScan final : private JsonVisitor {
 
   private:
     enum class Name : std::uint8_t { other, usage, choices, error, prompt_tokens, completion_tokens, details,
-                                     cached_tokens, delta, message, text, content, finish_reason };
+                                     cached_tokens, delta, message, text, content, finish_reason, progress,
+                                     total, cache };
     std::string_view on_json(const JsonEvent& event) override;
     void on_key(const JsonEvent& event);
     void on_value(const JsonEvent& event);
     void on_usage(const JsonEvent& event);
+    void on_progress(const JsonEvent& event);
     void on_choice(const JsonEvent& event);
     static Name name_of(std::string_view text);
 
     JsonScanner scanner_;
     Name path_[6] = {};
     std::optional<TokenUsage> usage_;
+    std::optional<TokenUsage> progress_;
     bool content_ = false;
     bool finished_ = false;
     bool error_ = false;

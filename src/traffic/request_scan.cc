@@ -12,9 +12,11 @@ RequestScan::Field RequestScan::field_of(std::string_view name) {
     switch (name.size()) {
         case 1: return name == "n" ? Field::n : Field::none;
         case 5: return name == "model" ? Field::model : Field::none;
-        case 6: return name == "stream" ? Field::stream : Field::none;
+        case 6: return name == "stream" ? Field::stream : name == "prompt" ? Field::prompt : Field::none;
+        case 8: return name == "messages" ? Field::prompt : Field::none;
         case 10: return name == "max_tokens" ? Field::max_tokens : Field::none;
         case 14: return name == "stream_options" ? Field::stream_options : Field::none;
+        case 15: return name == "return_progress" ? Field::return_progress : Field::none;
         case 21: return name == "max_completion_tokens" ? Field::max_completion_tokens : Field::none;
         default: return Field::none;
     }
@@ -22,7 +24,8 @@ RequestScan::Field RequestScan::field_of(std::string_view name) {
 
 std::string_view RequestScan::wrong(Field field, std::string_view what) {
     static constexpr std::string_view names[] = {"", "model", "stream", "stream_options", "max_tokens",
-                                                 "max_completion_tokens", "n", "stream_options.include_usage"};
+                                                 "max_completion_tokens", "n", "stream_options.include_usage",
+                                                 "messages", "return_progress"};
     error_field_ = names[static_cast<std::size_t>(field)];
     return what;
 }
@@ -48,7 +51,8 @@ std::string_view RequestScan::on_json(const JsonEvent& event) {
     if (event.depth == 2) return member_ == Field::stream_options ? on_option(event) : std::string_view{};
     if (event.kind != JsonKind::key) return on_member(event);
     member_ = event.cut ? Field::none : field_of(event.text);
-    if (member_ == Field::none) return {};
+    if (member_ == Field::return_progress) progress_asked_ = true;
+    if (member_ == Field::none || member_ == Field::prompt || member_ == Field::return_progress) return {};
     const auto bit = 1U << static_cast<unsigned>(member_);
     if (seen_ & bit) return wrong(member_, twice);
     seen_ |= bit;
@@ -95,8 +99,16 @@ std::string_view RequestScan::on_member(const JsonEvent& event) {
             return {};
         }
         case Field::n: return take_number(event, choices_);
+        case Field::prompt: on_prompt(event); return {};
         default: return {};
     }
+}
+
+void RequestScan::on_prompt(const JsonEvent& event) {
+    const bool begins = event.kind == JsonKind::object_begin || event.kind == JsonKind::array_begin;
+    const bool ends = event.kind == JsonKind::object_end || event.kind == JsonKind::array_end;
+    if (begins) prompt_at_ = event.begin;
+    else prompt_bytes_ += static_cast<std::int64_t>(event.end - (ends ? prompt_at_ : event.begin));
 }
 
 std::string_view RequestScan::on_option(const JsonEvent& event) {

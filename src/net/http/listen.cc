@@ -99,7 +99,8 @@ Result<Socket> listen_tcp(const std::string& address, std::uint16_t port) {
     if (!socket) return listen_error(where, errno);
     int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (v6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    const int v6_only = address != "::";
+    if (v6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof v6_only);
     if (::bind(socket.get(), at.get(), at.length) != 0 || ::listen(socket.get(), backlog) != 0)
         return listen_error(where, errno);
     return socket;

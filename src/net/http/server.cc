@@ -41,7 +41,7 @@ SocketFile identify(const std::string& path) {
 class Listener : public std::enable_shared_from_this<Listener> {
   public:
     Listener(const std::vector<std::shared_ptr<Worker>>& workers, Socket socket,
-             std::shared_ptr<TlsContext> tls, bool over_unix_socket)
+             std::shared_ptr<ServerIdentity> tls, bool over_unix_socket)
         : workers_(workers),
           core_(workers.front()->core),
           socket_(workers.front()->loop, socket.release()),
@@ -90,7 +90,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
             return;
         }
         NewSocket socket{.socket = std::move(accepted),
-                         .tls = tls_,
+                         .tls = tls_ ? tls_->current() : nullptr,
                          .over_unix_socket = over_unix_socket_,
                          .one_too_many = too_many};
         Worker& worker = *workers_[next_++ % workers_.size()];
@@ -103,7 +103,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
     std::shared_ptr<ServerCore> core_;
     boost::asio::posix::stream_descriptor socket_;
     boost::asio::steady_timer pause_;
-    std::shared_ptr<TlsContext> tls_;
+    std::shared_ptr<ServerIdentity> tls_;
     bool over_unix_socket_;
     std::size_t next_ = 0;
 };
@@ -124,15 +124,17 @@ struct Server::State {
 
 Status Server::State::listen(const ServerOptions& options) {
     for (const TcpListen& tcp : options.tcp) {
-        std::shared_ptr<TlsContext> tls;
+        std::shared_ptr<ServerIdentity> tls;
         if (tcp.tls) {
-            TANDEM_LET(made, TlsContext::for_server(*tcp.tls));
+            TANDEM_LET(made, ServerIdentity::load(*tcp.tls));
             tls = std::move(made);
         }
-        TANDEM_LET(socket, listen_tcp(tcp.address, tcp.port));
-        ports.push_back(port_of(socket));
+        auto socket = listen_tcp(tcp.address, tcp.port);
+        if (!socket && tcp.if_there && socket.error().code == ErrorCode::unavailable) continue;
+        if (!socket) return pass_on(std::move(socket).error());
+        ports.push_back(port_of(*socket));
         listeners.push_back(
-            std::make_shared<Listener>(workers, std::move(socket), std::move(tls), false));
+            std::make_shared<Listener>(workers, std::move(*socket), std::move(tls), false));
     }
     for (const std::string& path : options.unix_sockets) {
         TANDEM_LET(socket, listen_unix(path));

@@ -122,9 +122,10 @@ struct TlsFiles {
 };
 
 struct TcpListen {
-    std::string address = "127.0.0.1";  // numeric IPv4 or IPv6
+    std::string address = "127.0.0.1";  // numeric IPv4 or IPv6; "::" takes both kinds
     std::uint16_t port = 0;             // 0: any free one
-    std::optional<TlsFiles> tls{};
+    std::optional<TlsFiles> tls{};      // files that change are read again for new connections
+    bool if_there = false;              // left out on a host that has no such address
 };
 
 struct ServerOptions {

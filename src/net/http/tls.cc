@@ -2,6 +2,7 @@
 #include "net/http/tls.h"
 
 #include <arpa/inet.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -89,6 +90,42 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const ClientTlsFiles&
     else if (SSL_CTX_load_verify_file(context, files.ca_file.c_str()) != 1)
         return bad_file("CA", files.ca_file);
     return made;
+}
+
+Result<std::shared_ptr<ServerIdentity>> ServerIdentity::load(TlsFiles files) {
+    std::shared_ptr<ServerIdentity> made(new ServerIdentity(std::move(files)));
+    TANDEM_LET(context, TlsContext::for_server(made->files_));
+    made->context_ = std::move(context);
+    return made;
+}
+
+ServerIdentity::Stamp ServerIdentity::stamp() const {
+    Stamp result{};
+    auto at = result.begin();
+    for (const std::string* path :
+         {&files_.certificate_file, &files_.key_file, &files_.client_ca_file}) {
+        struct stat facts{};
+        if (!path->empty() && ::stat(path->c_str(), &facts) == 0)
+            std::ranges::copy(std::array<std::int64_t, 4>{facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
+                                                          static_cast<std::int64_t>(facts.st_ino),
+                                                          facts.st_size},
+                              at);
+        at += 4;
+    }
+    return result;
+}
+
+const std::shared_ptr<TlsContext>& ServerIdentity::current() {
+    const auto now = Clock::now();
+    if (now - looked_ < std::chrono::seconds(2)) return context_;
+    looked_ = now;
+    const Stamp stamp_now = stamp();
+    if (stamp_now == seen_) return context_;
+    if (auto made = TlsContext::for_server(files_)) {  // else half-written, perhaps: looked at again
+        context_ = std::move(*made);
+        seen_ = stamp_now;
+    }
+    return context_;
 }
 
 TlsSession::TlsSession(std::shared_ptr<TlsContext> context, const std::string& host)

@@ -5,6 +5,9 @@
 // owner.
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +40,25 @@ class TlsContext {
     TlsContext(ssl_ctx_st* context, bool server) : context_(context), server_(server) {}
     ssl_ctx_st* context_;
     bool server_;
+};
+
+// A server's certificate, read again when its files have changed (looked at every two seconds at most): new ones
+// serve new connections, those that run keep theirs; files that can't be used change nothing. One owner.
+class ServerIdentity {
+  public:
+    static Result<std::shared_ptr<ServerIdentity>> load(TlsFiles files);
+    const std::shared_ptr<TlsContext>& current();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    using Stamp = std::array<std::int64_t, 12>;  // times, inodes and sizes of the three files
+    explicit ServerIdentity(TlsFiles files) : files_(std::move(files)), seen_(stamp()) {}
+    Stamp stamp() const;
+
+    TlsFiles files_;
+    Stamp seen_;
+    Clock::time_point looked_{};
+    std::shared_ptr<TlsContext> context_;
 };
 
 class TlsSession {

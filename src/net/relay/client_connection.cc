@@ -19,8 +19,8 @@ constexpr Duration linger_for = seconds(2);
 
 }  // namespace
 
-ClientConnection::ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer)
-    : acceptor_(acceptor), socket_(std::move(socket)), peer_(peer), scanner_(acceptor.limits().head),
+ClientConnection::ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer, std::unique_ptr<TlsSession> tls)
+    : acceptor_(acceptor), socket_(std::move(socket)), tls_(std::move(tls)), peer_(peer), scanner_(acceptor.limits().head),
       timer_([this] { on_timer(); }) {}
 
 ClientConnection::~ClientConnection() = default;
@@ -44,6 +44,7 @@ void ClientConnection::on_events(std::uint32_t events) {
     if (events & (event_error | event_hangup)) return peer_gone();
     if (events & event_out) {
         writable_ = true;
+        if (tls_) readable_ = true;  // a handshake may have waited for room to answer
         if (!outgoing_.empty()) queue_flush();
     }
     if (events & (event_in | event_peer_done)) readable_ = true;
@@ -71,7 +72,8 @@ void ClientConnection::read_all() {
     auto scratch = loop().scratch();
     for (int turn = 0; readable_ && wants_bytes(); ++turn) {
         if (turn == reads_per_turn) return loop().again(*this, event_in);
-        const auto got = read_some(socket_, scratch.data(), scratch.size());
+        const auto got = tls_ ? tls_->read(scratch.data(), scratch.size())
+                              : read_some(socket_, scratch.data(), scratch.size());
         if (got.broken || got.ended) return peer_gone();
         if (got.drained) readable_ = peer_ended_;  // the end itself is still to be read
         if (got.bytes == 0) return;
@@ -251,7 +253,7 @@ void ClientConnection::on_flush() {
     flush_queued_ = false;
     if (state_ == State::closed) return;
     const auto before = outgoing_.size();
-    const auto io = writable_ ? outgoing_.flush(socket_) : IoState::blocked;
+    const auto io = writable_ ? outgoing_.flush(socket_, tls_.get()) : IoState::blocked;
     if (io == IoState::broken) return peer_gone();
     if (outgoing_.size() < before) progress_ms_ = loop().now_ms();
     if (io == IoState::blocked) {
@@ -290,6 +292,7 @@ void ClientConnection::refuse(const Malformed& malformed) {
 }
 
 void ClientConnection::linger() {
+    if (tls_) tls_->say_goodbye();
     ::shutdown(socket_.get(), SHUT_WR);
     state_ = State::lingering;
     early_.clear();
@@ -308,6 +311,8 @@ void ClientConnection::close() {
     if (state_ == State::closed) return;
     state_ = State::closed;
     timer_.cancel();
+    if (tls_) tls_->say_goodbye();
+    tls_.reset();
     socket_.reset();
     acceptor_.forget(*this);
 }

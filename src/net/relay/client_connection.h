@@ -14,6 +14,7 @@
 #include "net/relay/body.h"
 #include "net/relay/exchange.h"
 #include "net/relay/outgoing.h"
+#include "net/relay/tls.h"
 
 namespace tandem::relay {
 
@@ -21,7 +22,7 @@ class Acceptor;
 
 class ClientConnection final : public Watcher, public Exchange {
   public:
-    ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer);
+    ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer, std::unique_ptr<TlsSession> tls);
     ~ClientConnection() override;
 
     Status open();
@@ -66,6 +67,7 @@ class ClientConnection final : public Watcher, public Exchange {
 
     Acceptor& acceptor_;
     Fd socket_;
+    std::unique_ptr<TlsSession> tls_;  // none: plain
     Endpoint peer_;
     State state_ = State::idle;
     bool readable_ = false;

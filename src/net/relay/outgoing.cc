@@ -4,21 +4,37 @@
 #include <cerrno>
 #include <sys/socket.h>
 
+#include "net/relay/tls.h"
+
 namespace tandem::relay {
 
-IoState Outgoing::flush(const Fd& socket) {
-    while (sent_ < bytes_.size()) {
-        const auto n = ::send(socket.get(), bytes_.data() + sent_, bytes_.size() - sent_, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            if (sent_ > bytes_.size() / 2) {  // keep the buffer from growing while the peer is slow
-                bytes_.erase(0, sent_);
-                sent_ = 0;
-            }
-            return IoState::blocked;
+namespace {
+
+IoState send_some(const Fd& socket, std::string_view bytes, std::size_t& sent) {
+    while (true) {
+        const auto n = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (n > 0) {
+            sent = static_cast<std::size_t>(n);
+            return IoState::done;
         }
-        if (n <= 0) return IoState::broken;
-        sent_ += static_cast<std::size_t>(n);
+        if (n < 0 && errno == EINTR) continue;
+        return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? IoState::blocked : IoState::broken;
+    }
+}
+
+}  // namespace
+
+IoState Outgoing::flush(const Fd& socket, TlsSession* tls) {
+    while (sent_ < bytes_.size()) {
+        const auto rest = std::string_view(bytes_).substr(sent_);
+        std::size_t sent = 0;
+        const auto io = tls ? tls->write(rest, sent) : send_some(socket, rest, sent);
+        if (io == IoState::blocked && sent_ > bytes_.size() / 2) {  // keep the buffer from growing while the peer is slow
+            bytes_.erase(0, sent_);
+            sent_ = 0;
+        }
+        if (io != IoState::done) return io;
+        sent_ += sent;
     }
     sent_ = 0;
     bytes_.clear();

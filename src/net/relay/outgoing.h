@@ -12,6 +12,8 @@
 
 namespace tandem::relay {
 
+class TlsSession;
+
 enum class IoState : std::uint8_t { done, blocked, broken };
 
 class Outgoing {
@@ -20,7 +22,7 @@ class Outgoing {
     std::string& tail() { return bytes_; }  // for appending formatted text in place
     std::size_t size() const { return bytes_.size() - sent_; }
     bool empty() const { return size() == 0; }
-    IoState flush(const Fd& socket);
+    IoState flush(const Fd& socket, TlsSession* tls);
 
   private:
     std::string bytes_;

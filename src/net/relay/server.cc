@@ -46,12 +46,12 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Hand
 
 Status Server::open_lanes(const ServerOptions& options, const HandlerFactory& factory) {
     endpoint_ = options.listen;
+    if (options.tls) {
+        TANDEM_LET(identity, TlsIdentity::load(*options.tls));
+        tls_ = std::move(identity);
+    }
     for (int i = 0; i < options.threads; ++i) {
-        TANDEM_LET(listener, listen_tcp(endpoint_));
-        if (endpoint_.port == 0) {
-            TANDEM_LET(port, local_port(listener));
-            endpoint_.port = port;  // the other loops share the port that the first was given
-        }
+        TANDEM_LET(listeners, listen_on(options));
         TANDEM_LET(loop, Loop::make());
         auto lane = std::make_unique<Lane>();
         lane->loop = std::move(loop);
@@ -59,8 +59,8 @@ Status Server::open_lanes(const ServerOptions& options, const HandlerFactory& fa
         std::promise<Status> ready;
         auto listening = ready.get_future();
         auto make = [this, &ref, &factory, limits = options.limits, i,
-                     socket = std::make_shared<Fd>(std::move(listener))] {
-            return std::make_unique<Acceptor>(*ref.loop, std::move(*socket), limits, counters_,
+                     sockets = std::make_shared<std::vector<Fd>>(std::move(listeners))] {
+            return std::make_unique<Acceptor>(*ref.loop, std::move(*sockets), tls_, limits, counters_,
                                               factory(*ref.loop, i));
         };
         lane->thread = std::thread([&ref, &ready, make] { ref.run(ready, make); });
@@ -68,6 +68,23 @@ Status Server::open_lanes(const ServerOptions& options, const HandlerFactory& fa
         TANDEM_TRY(listening.get());
     }
     return {};
+}
+
+// The sockets of one loop.
+Result<std::vector<Fd>> Server::listen_on(const ServerOptions& options) {
+    std::vector<Fd> sockets;
+    TANDEM_LET(first, listen_tcp(endpoint_));
+    if (endpoint_.port == 0) {
+        TANDEM_LET(port, local_port(first));
+        endpoint_.port = port;  // the other sockets share the port that the first was given
+    }
+    sockets.push_back(std::move(first));
+    for (Endpoint also : options.also) {
+        if (also.port == 0) also.port = endpoint_.port;
+        if (auto socket = listen_tcp(also)) sockets.push_back(std::move(*socket));
+        else if (has_address(also)) return pass_on(socket.error());
+    }
+    return sockets;
 }
 
 void Server::stop(Duration grace) {

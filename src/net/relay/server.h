@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/time.h"
 #include "net/relay/body.h"
 #include "net/relay/exchange.h"
+#include "net/relay/tls.h"
 
 namespace tandem::relay {
 
@@ -36,6 +38,8 @@ struct ServerLimits {
 
 struct ServerOptions {
     Endpoint listen{};
+    std::vector<Endpoint> also{};  // further addresses; port 0: that of `listen`. Left out where the host has no such one
+    std::optional<TlsFiles> tls{}; // for all of them
     int threads = 1;
     ServerLimits limits{};
 };
@@ -59,6 +63,7 @@ class Server {
 
     Endpoint endpoint() const { return endpoint_; }
     const ServerCounters& counters() const { return counters_; }
+    std::string tls_error() const { return tls_ ? tls_->error() : std::string(); }  // why new files are not used
     int loop_count() const { return static_cast<int>(lanes_.size()); }
     Loop& loop(int index);
     void stop(Duration grace);
@@ -68,7 +73,9 @@ class Server {
     Server();
     Status open_lanes(const ServerOptions& options, const HandlerFactory& factory);
 
+    Result<std::vector<Fd>> listen_on(const ServerOptions& options);
     Endpoint endpoint_;
+    std::shared_ptr<TlsIdentity> tls_;
     ServerCounters counters_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     bool stopped_ = false;

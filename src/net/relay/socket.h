@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thin owners of the operating system's sockets for the relay: descriptors, addresses, non-blocking TCP.
-// Errors are values with errno's text. IPv4 only: replicas listen on loopback, people's side sits behind it or a
-// TLS front. Thread rule: each object has one owner.
+// Errors are values with errno's text. IPv6 and IPv4; an IPv4 address is kept as the IPv6 one that stands for it
+// (::ffff:a.b.c.d), so that a peer has one name over both. Thread rule: each object has one owner.
 #pragma once
 
-#include <cstdint>
+#include <array>
 #include <compare>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -33,17 +35,28 @@ class Fd {
 };
 
 struct Endpoint {
-    std::uint32_t address = 0x7f000001;  // host order
+    std::array<std::uint8_t, 16> address{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1};  // network order
     std::uint16_t port = 0;
 
-    static Result<Endpoint> parse(std::string_view text);  // "127.0.0.1:8080", "localhost:80"
+    // "127.0.0.1:8080", "[::1]:8080", "localhost:80" (its IPv4 address; see parse_listen).
+    static Result<Endpoint> parse(std::string_view text);
     std::string text() const;
-    bool loopback() const { return (address >> 24) == 127; }
+    bool ipv4() const;
+    bool loopback() const;
+    bool any() const;                   // 0.0.0.0 or [::]: all addresses of this host
+    Endpoint network() const;           // what one person may hold many of: the address, of IPv6 its /64; port 0
     auto operator<=>(const Endpoint&) const = default;
 };
+// Where to listen for this text: like parse, and both loopback addresses for localhost.
+Result<std::vector<Endpoint>> parse_listen(std::string_view text);
 
-// Non-blocking, close-on-exec, SO_REUSEPORT, backlog 4096. Port 0 takes a free one.
+// Non-blocking, close-on-exec, SO_REUSEPORT, backlog 4096. Port 0 takes a free one. [::] listens on all addresses of both
+// kinds, on a host without IPv6 on those of IPv4.
 Result<Fd> listen_tcp(const Endpoint& endpoint);
+// This host may listen there: not so for [::1] where IPv6 is off.
+bool has_address(const Endpoint& endpoint);
+// SO_REUSEPORT would share the port of another program's listener: an error when there is one.
+Status check_port_is_free(const Endpoint& endpoint);
 Result<std::uint16_t> local_port(const Fd& socket);
 
 struct Accepted {

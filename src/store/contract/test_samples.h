@@ -68,7 +68,7 @@ inline model::RequestUsage sample_request(std::int64_t sequence, Instant at, std
     return {.gateway = "gw1", .epoch = 4, .sequence = sequence, .request_id = "r" + std::to_string(sequence), .at = at, .key_id = "k",
             .subject = "user:a", .project = std::move(project), .name_space = "default", .service = "chat", .model_version = "m.v1",
             .replica = "chat-0", .prompt_tokens = 10, .cached_tokens = 2, .completion_tokens = 30, .status = 200, .ttft_ms = 12,
-            .total_ms = 340, .streamed = true, .aborted = false, .estimated = true};
+            .total_ms = 340, .streamed = true, .aborted = false, .estimated = true, .prompt_estimated = true, .gateway_lost = true};
 }
 
 inline const core::ReadScope everything{.all_projects = true};

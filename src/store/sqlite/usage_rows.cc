@@ -4,6 +4,19 @@
 #include <algorithm>
 
 namespace tandem::store::sqlite {
+namespace {
+
+// Bits of the column `estimated`.
+constexpr std::int64_t estimated_completion = 1;
+constexpr std::int64_t estimated_prompt = 2;
+constexpr std::int64_t lost_gateway = 4;
+
+std::int64_t pack_estimates(const model::RequestUsage& row) {
+    return (row.estimated ? estimated_completion : 0) | (row.prompt_estimated ? estimated_prompt : 0) |
+           (row.gateway_lost ? lost_gateway : 0);
+}
+
+}  // namespace
 
 std::string_view bytes_of(const Uid& uid) { return {reinterpret_cast<const char*>(uid.bytes.data()), uid.bytes.size()}; }
 
@@ -33,7 +46,7 @@ Status write_request(Statement& statement, const model::RequestUsage& row) {
                          std::string_view(row.name_space), std::string_view(row.service), std::string_view(row.model_version),
                          std::string_view(row.replica), row.prompt_tokens, row.cached_tokens, row.completion_tokens,
                          row.status, row.ttft_ms, row.total_ms, std::int64_t{row.streamed}, std::int64_t{row.aborted},
-                         std::int64_t{row.estimated});
+                         pack_estimates(row));
 }
 
 Result<model::UsageRecord> read_usage(const Statement& row) {
@@ -56,7 +69,9 @@ model::RequestUsage read_request(const Statement& row) {
             .replica = std::string(row.text(12)), .prompt_tokens = row.integer(13), .cached_tokens = row.integer(14),
             .completion_tokens = row.integer(15), .status = row.integer(16), .ttft_ms = row.integer(17),
             .total_ms = row.integer(18), .streamed = row.integer(19) != 0, .aborted = row.integer(20) != 0,
-            .estimated = row.integer(21) != 0};
+            .estimated = (row.integer(21) & estimated_completion) != 0,
+            .prompt_estimated = (row.integer(21) & estimated_prompt) != 0,
+            .gateway_lost = (row.integer(21) & lost_gateway) != 0};
 }
 
 }  // namespace tandem::store::sqlite
