@@ -10,6 +10,7 @@
 
 namespace tandem::gateway {
 
+std::unexpected<Error> disk_error(std::string_view doing, const std::string& path);  // of errno
 Result<std::string> read_file(const std::string& path);   // not_found when there is none
 Status replace_file(const std::string& path, std::string_view text);
 Status make_private_folder(const std::string& path);

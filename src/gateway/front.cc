@@ -11,8 +11,8 @@
 namespace tandem::gateway {
 namespace {
 
-constexpr std::string_view chat_path = "/v1/chat/completions";
-constexpr std::string_view text_path = "/v1/completions";
+// Calls of a model that differ in what is in the body only.
+constexpr std::string_view model_paths[] = {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank"};
 constexpr std::string_view models_path = "/v1/models";
 constexpr std::int64_t other_body_max = 64 * 1024;
 
@@ -49,13 +49,14 @@ std::optional<ApiError> check_body_headers(const relay::RequestHead& head) {
 }  // namespace
 
 std::int64_t Front::body_bytes_max(const relay::RequestHead& head) const {
-    const bool completion = head.path == chat_path || head.path == text_path;
-    return completion ? lane_.commons.options.body_bytes_max : other_body_max;
+    return std::ranges::find(model_paths, head.path) != std::end(model_paths) ? lane_.commons.options.body_bytes_max : other_body_max;
 }
 
 std::string Front::render_refusal(int status, std::string_view what) const {
     return render_error(refusal_error(status, what));
 }
+
+crypto::SipKey Front::draw_secret(Random& random) { return {random.draw(), random.draw()}; }
 
 std::string Front::make_request_id() { return "req-" + lane_.random.draw_uid().text(); }
 
@@ -69,7 +70,7 @@ std::string Front::request_id_of(const relay::RequestHead& head) {
 std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& head, relay::Exchange& exchange) {
     auto request_id = request_id_of(head);
     const bool get = head.method == "GET" || head.method == "HEAD";
-    for (const auto path : {chat_path, text_path}) {
+    for (const auto path : model_paths) {
         if (head.path != path) continue;
         if (head.method == "POST") return start_completion(head, exchange, path, std::move(request_id));
         refuse(exchange, request_id, {.status = 405, .type = "invalid_request_error", .code = "method_not_allowed",
@@ -97,7 +98,7 @@ std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::Req
     if (now - lane_.commons.board.last_heard() > lane_.commons.options.staleness_max)
         return std::unexpected(unavailable("Keys can't be verified: the server was not heard for too long.", seconds(10)));
     const auto* header = head.find("authorization");
-    return check_key(*routes, header ? *header : std::string_view{}, now);
+    return keys_.check(*routes, lane_.routes_revision(), header ? *header : std::string_view{}, now);
 }
 
 std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::RequestHead& head, relay::Exchange& exchange,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gateway/answers.h"
+#include "gateway/key_check.h"
 #include "gateway/lane.h"
 #include "net/relay/exchange.h"
 
@@ -15,7 +16,7 @@ namespace tandem::gateway {
 
 class Front final : public relay::Handler {
   public:
-    Front(Commons& commons, relay::Loop& loop, const Seed& seed) : lane_(commons, loop, seed) {}
+    Front(Commons& commons, relay::Loop& loop, const Seed& seed) : lane_(commons, loop, seed), keys_(draw_secret(lane_.random)) {}
 
     std::unique_ptr<relay::RequestSink> on_request(const relay::RequestHead& head, relay::Exchange& exchange) override;
     std::int64_t body_bytes_max(const relay::RequestHead& head) const override;
@@ -33,7 +34,10 @@ class Front final : public relay::Handler {
     void answer_health(relay::Exchange& exchange, const std::string& request_id);
     void refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error);
 
+    static crypto::SipKey draw_secret(Random& random);
+
     Lane lane_;
+    KeyMemo keys_;
 };
 
 }  // namespace tandem::gateway

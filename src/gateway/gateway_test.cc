@@ -109,6 +109,27 @@ TEST_F(GatewayTest, refusals_have_the_shape_that_clients_expect) {
     EXPECT_EQ(engine.calls(), 0u);
 }
 
+TEST_F(GatewayTest, embeddings_and_rerank_pass_and_cost_their_input) {
+    const std::string embedding = R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1250,-1e-05]}],)"
+                                  R"("usage":{"prompt_tokens":11,"total_tokens":11}})";
+    ScriptedEngine engine([&](http::Request, http::Responder responder) { responder.respond(200, embedding); });
+    publish({service("bge", {engine.endpoint()})});
+    start();
+    const std::string body = R"({"model":"bge","input":["a","b"],"encoding_format":"base64","new_field":1.50})";
+    for (const std::string path : {"/v1/embeddings", "/v1/rerank"}) {
+        const auto response = send(call(body, path));
+        EXPECT_EQ(response.status, 200);
+        EXPECT_EQ(response.body, embedding);
+        EXPECT_EQ(engine.request(engine.calls() - 1).path, path);
+        EXPECT_EQ(engine.request(engine.calls() - 1).body, body);
+    }
+    for (const auto& row : rows(2)) {
+        EXPECT_EQ(row.prompt_tokens, 11);
+        EXPECT_EQ(row.completion_tokens, 0);
+        EXPECT_FALSE(row.estimated || row.prompt_estimated);
+    }
+}
+
 TEST_F(GatewayTest, models_are_those_that_the_key_may_call) {
     publish({service("tiny", {}), service("hidden", {}, 4, "secret-project"), service("chat", {})});
     start();

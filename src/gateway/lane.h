@@ -43,6 +43,7 @@ class Lane {
         }
         return table_;
     }
+    std::uint64_t routes_revision() const { return revision_; }  // of what routes() gave last
 
     Commons& commons;
     relay::Loop& loop;

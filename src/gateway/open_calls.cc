@@ -201,7 +201,7 @@ OpenCall OpenCalls::take(const model::RequestUsage& facts, std::int64_t prompt_g
     slot.where_size = 0;
     slot.sequence = 0;
     slot.where_crc.store(0, relaxed);
-    slot.flags.store(facts.streamed ? CallSlot::streamed : 0, relaxed);
+    slot.flags.store(facts.streamed ? std::uint32_t{CallSlot::streamed} : 0U, relaxed);
     slot.prompt_guess.store(prompt_guess, relaxed);
     for (auto* number : {&slot.prompt, &slot.cached, &slot.completion, &slot.status, &slot.ttft_ms, &slot.total_ms})
         number->store(0, relaxed);
@@ -217,9 +217,9 @@ void OpenCalls::end(OpenCall call, const model::RequestUsage& row) {
     slot.status.store(row.status, relaxed);
     slot.ttft_ms.store(row.ttft_ms, relaxed);
     slot.total_ms.store(row.total_ms, relaxed);
-    slot.flags.store((row.streamed ? CallSlot::streamed : 0U) | (row.aborted ? CallSlot::aborted : 0U) |
-                         (row.estimated ? CallSlot::counted : 0U) | (row.prompt_estimated ? CallSlot::prompt_guessed : 0U) |
-                         (row.gateway_lost ? CallSlot::lost : 0U),
+    slot.flags.store((row.streamed ? std::uint32_t{CallSlot::streamed} : 0U) | (row.aborted ? std::uint32_t{CallSlot::aborted} : 0U) |
+                         (row.estimated ? std::uint32_t{CallSlot::counted} : 0U) | (row.prompt_estimated ? std::uint32_t{CallSlot::prompt_guessed} : 0U) |
+                         (row.gateway_lost ? std::uint32_t{CallSlot::lost} : 0U),
                      relaxed);
     if (row.replica.empty()) slot.where_crc.store(0, relaxed);
     slot.sequence = row.sequence;

@@ -268,7 +268,7 @@ void ServerLink::run_usage() {
         const auto shipped = shipper_.step();
         if (shipped) {
             wait_ms = pause_first_ms;
-            if (*shipped && !pause(pause_first_ms)) return;  // gathers: fewer, larger batches
+            if (*shipped && !shipper_.full() && !pause(pause_first_ms)) return;  // gathers: fewer, larger batches
             continue;
         }
         if (!pause(wait_ms)) return;

@@ -14,8 +14,8 @@
 
 #include "base/quantity.h"
 #include "codec/record.h"
-#include "crypto/crc32.h"
 #include "gateway/files.h"
+#include "gateway/journal_record.h"
 
 namespace tandem::gateway {
 namespace {
@@ -26,36 +26,11 @@ constexpr auto retry_after = std::chrono::milliseconds(500);
 constexpr auto calls_synced_every = std::chrono::milliseconds(100);
 constexpr std::size_t pending_max = 100'000;
 constexpr std::size_t calls_max = 64 * 1024;  // 64 MiB when all of them were once used
-constexpr std::uint32_t record_max = 64 * 1024;
-
-std::uint32_t read_u32(const char* at) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(at);
-    return static_cast<std::uint32_t>(bytes[0]) | static_cast<std::uint32_t>(bytes[1]) << 8 |
-           static_cast<std::uint32_t>(bytes[2]) << 16 | static_cast<std::uint32_t>(bytes[3]) << 24;
-}
-
-void append_u32(std::string& out, std::uint32_t value) {
-    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>((value >> shift) & 0xff));
-}
-
-// The record at the start of `text`, without its head; absent when torn or damaged.
-std::optional<std::string_view> take_record(std::string_view text) {
-    if (text.size() < 8) return std::nullopt;
-    const auto size = read_u32(text.data());
-    if (size == 0 || size > record_max || text.size() - 8 < size) return std::nullopt;
-    const auto body = text.substr(8, size);
-    if (crypto::crc32(body) != read_u32(text.data() + 4)) return std::nullopt;
-    return body;
-}
+constexpr std::size_t recent_bytes_max = 4 * 1024 * 1024;
 
 Result<std::int64_t> read_number(const std::string& path) {
     TANDEM_LET(text, read_file(path));
     return parse_integer(text);
-}
-
-std::unexpected<Error> os_error(std::string_view doing, const std::string& path) {
-    return fail(errno == ENOSPC ? ErrorCode::storage_full : ErrorCode::unavailable,
-                fmt::format("{} {}: {}", doing, path, std::strerror(errno)));
 }
 
 }  // namespace
@@ -159,7 +134,7 @@ Status UsageJournal::load_segment(Segment& segment, bool last) {
     if (!rest.empty() && !last)
         return fail(ErrorCode::internal, fmt::format("{} is damaged at byte {}", segment.path, text.size() - rest.size()));
     segment.bytes = static_cast<std::int64_t>(text.size() - rest.size());
-    if (!rest.empty() && ::truncate(segment.path.c_str(), segment.bytes) != 0) return os_error("cutting", segment.path);
+    if (!rest.empty() && ::truncate(segment.path.c_str(), segment.bytes) != 0) return disk_error("cutting", segment.path);
     next_sequence_ = std::max(next_sequence_, sequence);
     return {};
 }
@@ -167,9 +142,9 @@ Status UsageJournal::load_segment(Segment& segment, bool last) {
 Status UsageJournal::open_segment(std::int64_t first) {
     const auto path = fmt::format("{}/{:020}.rows", folder_, first);
     relay::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (!file) return os_error("opening", path);
+    if (!file) return disk_error("opening", path);
     relay::Fd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!folder || ::fsync(folder.get()) != 0) return os_error("syncing", folder_);
+    if (!folder || ::fsync(folder.get()) != 0) return disk_error("syncing", folder_);
     file_ = std::move(file);
     if (segments_.empty() || segments_.back().first != first)
         segments_.push_back({.first = first, .bytes = 0, .path = path});
@@ -272,15 +247,21 @@ void UsageJournal::run() {
     }
 }
 
+std::shared_ptr<const std::string> UsageJournal::render(const std::vector<Pending>& rows) {
+    auto text = std::make_shared<std::string>();
+    text->reserve(rows.size() * 400);
+    for (const auto& [row, call] : rows) {
+        const auto head = begin_record(*text);
+        row_text_.append(*text, row);
+        end_record(*text, head);
+    }
+    return text;
+}
+
 // On failure the file is cut back to what it was, so that a later try does not follow half a record.
 Status UsageJournal::write_out(const std::vector<Pending>& rows) {
-    std::string text;
-    for (const auto& [row, call] : rows) {
-        const auto body = codec::encode(row);
-        append_u32(text, static_cast<std::uint32_t>(body.size()));
-        append_u32(text, crypto::crc32(body));
-        text.append(body);
-    }
+    const auto records = render(rows);
+    const std::string& text = *records;
     Segment* segment = nullptr;
     {
         const std::lock_guard lock(mutex_);
@@ -296,50 +277,24 @@ Status UsageJournal::write_out(const std::vector<Pending>& rows) {
         rest.remove_prefix(static_cast<std::size_t>(n));
     }
     if (!rest.empty() || ::fdatasync(file_.get()) != 0) {
-        auto error = os_error("writing", segment->path);
+        auto error = disk_error("writing", segment->path);
         [[maybe_unused]] const int cut = ::ftruncate(file_.get(), before);
         return error;
     }
     const std::lock_guard lock(mutex_);
     segment->bytes += static_cast<std::int64_t>(text.size());
+    keep_recent({.first = rows.front().row.sequence, .last = rows.back().row.sequence,
+                 .segment_first = segment->first, .offset = before, .records = records});
     return {};
 }
 
-Result<JournalBatch> UsageJournal::read(std::int64_t from, std::size_t rows_max, std::size_t bytes_max) {
-    Segment segment;
-    std::int64_t until = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        until = synced_;
-        for (const auto& candidate : segments_)
-            if (candidate.first <= from) segment = candidate;
+void UsageJournal::keep_recent(Recent recent) {
+    recent_bytes_ += recent.records->size();
+    recent_.push_back(std::move(recent));
+    while (recent_bytes_ > recent_bytes_max || (recent_.size() > 1 && recent_.front().last <= acknowledged_)) {
+        recent_bytes_ -= recent_.front().records->size();
+        recent_.pop_front();
     }
-    JournalBatch batch{.first_sequence = from, .last_sequence = from - 1};
-    if (from > until) return batch;
-    if (segment.path.empty()) return fail(ErrorCode::internal, fmt::format("row {} is not in the journal", from));
-    if (cursor_.sequence != from || cursor_.segment_first != segment.first)
-        cursor_ = {.sequence = segment.first, .segment_first = segment.first, .offset = 0};
-    relay::Fd file(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return os_error("opening", segment.path);
-    std::string text(static_cast<std::size_t>(std::min<std::int64_t>(segment.bytes - cursor_.offset,
-                                                                    static_cast<std::int64_t>(bytes_max) + record_max)), '\0');
-    const auto n = ::pread(file.get(), text.data(), text.size(), cursor_.offset);
-    if (n < 0) return os_error("reading", segment.path);
-    std::string_view rest(text.data(), static_cast<std::size_t>(n));
-    std::size_t bytes = 0;
-    while (cursor_.sequence <= until && batch.rows.size() < rows_max && bytes < bytes_max) {
-        const auto record = take_record(rest);
-        if (!record) break;  // the end of this segment, or of what was read
-        if (cursor_.sequence >= from) {
-            batch.rows.emplace_back(*record);
-            batch.last_sequence = cursor_.sequence;
-            bytes += record->size();
-        }
-        rest.remove_prefix(8 + record->size());
-        cursor_.offset += static_cast<std::int64_t>(8 + record->size());
-        ++cursor_.sequence;
-    }
-    return batch;
 }
 
 void UsageJournal::acknowledge(std::int64_t up_to) {

@@ -24,6 +24,7 @@
 
 #include "base/result.h"
 #include "gateway/open_calls.h"
+#include "gateway/row_text.h"
 #include "model/usage.h"
 #include "net/relay/socket.h"
 
@@ -66,6 +67,14 @@ class UsageJournal {
         std::int64_t bytes = 0;
         std::string path;
     };
+    // What was written last stays in memory for the shipper, which follows closely unless the server is away.
+    struct Recent {
+        std::int64_t first = 0;
+        std::int64_t last = 0;
+        std::int64_t segment_first = 0;        // where it stands on disk
+        std::int64_t offset = 0;
+        std::shared_ptr<const std::string> records;
+    };
     struct Cursor {                            // where the last read ended, so that the next need not search
         std::int64_t sequence = 0;
         std::int64_t segment_first = 0;
@@ -82,6 +91,10 @@ class UsageJournal {
     Status open_segment(std::int64_t first);
     void run();
     Status write_out(const std::vector<Pending>& rows);
+    std::shared_ptr<const std::string> render(const std::vector<Pending>& rows);
+    void keep_recent(Recent recent);
+    bool read_recent(JournalBatch& batch, std::size_t rows_max, std::size_t bytes_max);
+    Result<JournalBatch> read_file_from(std::int64_t from, std::size_t rows_max, std::size_t bytes_max);
     bool wait_for_work(std::unique_lock<std::mutex>& lock);
     void sync_calls(std::unique_lock<std::mutex>& lock);
     void drop_acknowledged();
@@ -106,6 +119,9 @@ class UsageJournal {
     bool failing_ = false;
     bool stopping_ = false;
     bool woken_ = false;
+    std::deque<Recent> recent_;
+    std::size_t recent_bytes_ = 0;
+    RowText row_text_;                         // writer thread only
     relay::Fd file_;                           // writer thread only
     Cursor cursor_;                            // reader thread only
     std::thread writer_;

@@ -46,6 +46,7 @@ std::string UsageShipper::render(const JournalBatch& batch) const {
 
 Result<bool> UsageShipper::step() {
     TANDEM_LET(batch, journal_.read(next_, rows_max, bytes_max));
+    full_ = batch.rows.size() >= rows_max;
     if (batch.rows.empty()) return false;
     const auto booked = post_(render(batch));
     if (!booked) {

@@ -25,6 +25,7 @@ class UsageShipper {
 
     // Ships what is synced, at most one batch. True when there may be more to do at once.
     Result<bool> step();
+    bool full() const { return full_; }  // the last batch was as large as one may be: go on at once
     std::int64_t next() const { return next_; }
 
   private:
@@ -35,6 +36,7 @@ class UsageShipper {
     Post post_;
     std::int64_t next_;
     std::int64_t shift_ = 0;
+    bool full_ = false;
 };
 
 }  // namespace tandem::gateway

@@ -144,6 +144,22 @@ TEST(UsageJournal, rows_survive_and_a_torn_tail_is_cut) {
     EXPECT_EQ(ids, (std::vector<std::string>{"one", "two", "three"}));
 }
 
+TEST(UsageJournal, row_s_text_says_what_the_codec_reads) {
+    RowText text;
+    auto row = model::RequestUsage{
+        .sequence = 7, .request_id = "r\"1\\", .at = Instant{1'796'060'447'009}, .key_id = "k", .subject = "user:a",
+        .project = "p", .name_space = "n", .service = "s", .model_version = "m.v1", .replica = "s-0", .prompt_tokens = 39,
+        .cached_tokens = 7, .completion_tokens = 12, .status = 200, .ttft_ms = 20, .total_ms = 900, .streamed = true,
+        .aborted = true, .estimated = true, .prompt_estimated = true, .gateway_lost = true};
+    for (const auto& sample : {row, model::RequestUsage{.sequence = 8, .at = Instant{1'796'060'448'120}}, row}) {
+        std::string out;
+        text.append(out, sample);
+        const auto read = codec::decode<model::RequestUsage>(out);
+        ASSERT_TRUE(read) << out << read.error().message;
+        EXPECT_EQ(codec::encode(*read), codec::encode(sample));
+    }
+}
+
 TEST(UsageJournal, full_journal_says_so) {
     Folder folder;
     auto journal = open_journal(folder, 200);
@@ -211,7 +227,7 @@ TEST(OpenCalls, killed_gateway_s_calls_are_settled_once_from_their_last_marks) {
         told.mark(true, 12, 20, 900);
         auto guessed = journal.begin(facts("guessed"), 50);
         guessed.sent_to("m.v1", "s-1");
-        auto held = journal.begin(facts("held"), 50);
+        journal.begin(facts("held"), 50);
         auto retried = journal.begin(facts("retried"), 50);
         retried.sent_to("m.v1", "s-1");
         retried.failed();

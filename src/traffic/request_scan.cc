@@ -11,9 +11,10 @@ constexpr std::string_view twice = "is given twice";
 RequestScan::Field RequestScan::field_of(std::string_view name) {
     switch (name.size()) {
         case 1: return name == "n" ? Field::n : Field::none;
-        case 5: return name == "model" ? Field::model : Field::none;
+        case 5: return name == "model" ? Field::model : name == "input" || name == "query" ? Field::prompt : Field::none;
         case 6: return name == "stream" ? Field::stream : name == "prompt" ? Field::prompt : Field::none;
         case 8: return name == "messages" ? Field::prompt : Field::none;
+        case 9: return name == "documents" ? Field::prompt : Field::none;
         case 10: return name == "max_tokens" ? Field::max_tokens : Field::none;
         case 14: return name == "stream_options" ? Field::stream_options : Field::none;
         case 15: return name == "return_progress" ? Field::return_progress : Field::none;

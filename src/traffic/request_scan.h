@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestScan: what the gateway must know of an OpenAI request body (chat or text completions), read while it
+// RequestScan: what the gateway must know of an OpenAI request body (completions, embeddings, rerank), read while it
 // arrives: model, stream, stream_options.include_usage, max_tokens, n, and how large the prompt is. The body itself is never rebuilt; where
 // usage must be asked for, splice() says which bytes to replace.
 // Refused: text that is not one JSON object; a field of these that occurs twice or has the wrong type (two parsers
@@ -41,7 +41,7 @@ class RequestScan final : private JsonVisitor {
     std::int64_t choices() const { return choices_; }
 
     bool progress_asked() const { return progress_asked_; }    // "return_progress" is there
-    std::int64_t prompt_bytes() const { return prompt_bytes_; }  // of messages or prompt, as JSON
+    std::int64_t prompt_bytes() const { return prompt_bytes_; }  // of messages, prompt, input, query and documents, as JSON
     std::size_t members_at() const { return body_at_; }        // behind the opening brace
 
     // Makes a stream end with its usage; absent when the caller has asked for that anyway, or does not stream.

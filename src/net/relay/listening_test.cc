@@ -36,7 +36,7 @@ class TestHandler final : public Handler {
             stream_ = nullptr;
         }
         if (head.method == "POST") return std::make_unique<Echo>(exchange);
-        exchange.respond({}, exchange.peer().text());
+        exchange.respond({}, exchange.peer().text() + "END");
         return nullptr;
     }
     std::int64_t body_bytes_max(const RequestHead&) const override { return 8 << 20; }
@@ -211,14 +211,14 @@ TEST(RelayTls, requests_small_and_large_are_answered) {
     for (int i = 0; i < 3; ++i) {
         peer.send(get);
         EXPECT_TRUE(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
-        EXPECT_TRUE(peer.read_until("127.0.0.1:").ends_with("127.0.0.1:"));
+        EXPECT_FALSE(peer.read_until("END").empty());
     }
     peer.send(get);
     peer.send(get);  // pipelined
-    for (int i = 0; i < 2; ++i) EXPECT_FALSE(peer.read_until("127.0.0.1:").empty());
+    for (int i = 0; i < 2; ++i) EXPECT_FALSE(peer.read_until("END").empty());
     const std::string body(5'000'000, 'b');
     peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    EXPECT_TRUE(peer.read_until(body.substr(1)).ends_with("\r\n\r\n" + body));
+    EXPECT_TRUE(peer.read_until(body).ends_with("\r\n\r\n" + body));
 }
 
 TEST(RelayTls, old_versions_and_plain_text_are_refused) {
