@@ -14,9 +14,43 @@ void text_or_null(codec::JsonWriter& writer, std::string_view name, std::string_
     else writer.text(text);
 }
 
+std::string_view anthropic_type(int status) {
+    switch (status) {
+        case 401: return "authentication_error";
+        case 403: return "permission_error";
+        case 404: return "not_found_error";
+        case 413: return "request_too_large";
+        case 429: return "rate_limit_error";
+        case 503: return "overloaded_error";
+        default: return status >= 500 ? "api_error" : "invalid_request_error";
+    }
+}
+
+std::string render_anthropic(const ApiError& error) {
+    std::string body;
+    codec::JsonWriter writer(body);
+    writer.begin_object();
+    writer.key("type");
+    writer.text("error");
+    writer.key("error");
+    writer.begin_object();
+    writer.key("type");
+    writer.text(anthropic_type(error.status));
+    writer.key("message");
+    writer.text(error.message);
+    writer.end_object();
+    writer.end_object();
+    return body;
+}
+
 }  // namespace
 
-std::string render_error(const ApiError& error) {
+std::string render_error_event(const ApiError& error, Dialect dialect) {
+    return (dialect == Dialect::anthropic ? "event: error\ndata: " : "data: ") + render_error(error, dialect) + "\n\n";
+}
+
+std::string render_error(const ApiError& error, Dialect dialect) {
+    if (dialect == Dialect::anthropic) return render_anthropic(error);
     std::string body;
     codec::JsonWriter writer(body);
     writer.begin_object();
@@ -48,7 +82,7 @@ ApiError refusal_error(int status, std::string_view what) {
     return error;
 }
 
-void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error) {
+void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error, Dialect dialect) {
     std::string headers;
     headers.append("X-Request-Id: ").append(request_id).append("\r\n");
     if (error.retry_after.ms > 0) {
@@ -56,7 +90,7 @@ void answer_error(relay::Exchange& exchange, std::string_view request_id, const 
         headers.append("Retry-After: ").append(std::to_string(whole_seconds)).append("\r\n");
     }
     if (error.status == 401) headers.append("WWW-Authenticate: Bearer\r\n");
-    exchange.respond({.status = error.status, .headers = headers}, render_error(error));
+    exchange.respond({.status = error.status, .headers = headers}, render_error(error, dialect));
 }
 
 void answer_json(relay::Exchange& exchange, std::string_view request_id, std::string_view body) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as OpenAI's clients expect them: {"error":{"message","type","param","code"}}, all four always there, code a
-// text or null. Retry-After is sent with 429 and 503. Thread rule: values.
+// text or null; as Anthropic's do: {"type":"error","error":{"type","message"}}. Retry-After is sent with 429 and 503. Thread rule: values.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@
 
 namespace tandem::gateway {
 
+// Whose protocol a caller speaks.
+enum class Dialect : std::uint8_t { openai, anthropic };
+
 struct ApiError {
     int status = 500;
     std::string_view type = "server_error";
@@ -21,11 +24,14 @@ struct ApiError {
     Duration retry_after{};        // zero: none
 };
 
-std::string render_error(const ApiError& error);
+std::string render_error(const ApiError& error, Dialect dialect = Dialect::openai);
+// After the head of a stream has gone out.
+std::string render_error_event(const ApiError& error, Dialect dialect);
 // What the relay refuses by itself; `what` is its sentence.
 ApiError refusal_error(int status, std::string_view what);
 // The whole answer, with its headers.
-void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error);
+void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error,
+                  Dialect dialect = Dialect::openai);
 void answer_json(relay::Exchange& exchange, std::string_view request_id, std::string_view body);
 
 ApiError invalid_api_key(std::string message);

@@ -37,8 +37,16 @@ namespace tandem::gateway {
 
 inline constexpr Duration busy_retry = seconds(1);
 
+// A path that callers use, and that of the engine; static.
+struct ModelEndpoint {
+    std::string_view path{};
+    Dialect dialect = Dialect::openai;
+    bool counts = true;                          // its answers tell usage; else the call costs nothing
+};
+
 struct CompletionStart {
-    std::string_view path{};                     // static text: where the engine is called
+    const ModelEndpoint* endpoint = nullptr;
+    std::string extra_headers{};                 // lines that go to the engine
     std::string request_id{};
     std::shared_ptr<const RouteTable> routes{};  // keeps `key` alive
     const model::FeedKey* key = nullptr;
@@ -85,8 +93,9 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     model::RequestUsage make_row(int status, bool aborted);
     void count_tokens(model::RequestUsage& row);
     std::int64_t completion_guess() const;
-    std::int64_t prompt_guess() const { return (scan_.prompt_bytes() + 3) / 4; }
+    std::int64_t prompt_guess() const { return start_.endpoint->counts ? (scan_.prompt_bytes() + 3) / 4 : 0; }
     bool asks_for_progress() const;
+    std::optional<traffic::Splice> splice() const;
     void mark();
     void on_timer();
     void arm(Duration after) { lane_.loop.timers().arm(timer_, lane_.loop.now_ms() + after.ms); }

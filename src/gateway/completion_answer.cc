@@ -38,7 +38,7 @@ void Completion::end_stream() {
 // After the commit an error can only be an event; without [DONE] every SDK raises it.
 void Completion::break_stream(const ApiError& error) {
     state_.fail();
-    if (!meter_->error_seen()) exchange_.send("data: " + render_error(error) + "\n\n");
+    if (!meter_->error_seen()) exchange_.send(render_error_event(error, start_.endpoint->dialect));
     settle(200, true);
     exchange_.finish();
 }
@@ -48,7 +48,7 @@ void Completion::refuse(ApiError error) {
     call_.abort();
     if (!state_.over()) state_.fail();
     settle(error.status, false);
-    answer_error(exchange_, start_.request_id, error);
+    answer_error(exchange_, start_.request_id, error, start_.endpoint->dialect);
 }
 
 void Completion::complete() {
@@ -112,6 +112,7 @@ model::RequestUsage Completion::make_row(int status, bool aborted) {
 }
 
 void Completion::count_tokens(model::RequestUsage& row) {
+    if (!start_.endpoint->counts) return;
     const auto& told = meter_ ? meter_->usage() : answer_ ? answer_->usage() : std::optional<traffic::TokenUsage>{};
     if (told) {
         row.prompt_tokens = told->prompt;
@@ -131,6 +132,9 @@ void Completion::count_tokens(model::RequestUsage& row) {
 }
 
 // What was delivered counts: one a piece.
-std::int64_t Completion::completion_guess() const { return meter_ ? meter_->content_frames() : (delivered_ + 3) / 4; }
+std::int64_t Completion::completion_guess() const {
+    if (!start_.endpoint->counts) return 0;
+    return meter_ ? meter_->content_frames() : (delivered_ + 3) / 4;
+}
 
 }  // namespace tandem::gateway

@@ -23,13 +23,13 @@ void Completion::attempt(std::shared_ptr<const ReplicaRoute> replica) {
     kind_ = Kind::none;
     open_.sent_to(replica_->facts.model_version, replica_->facts.name);
     std::string_view body = body_;
-    auto splice = scan_.splice();
+    auto splice = this->splice();
     auto length = splice ? body.size() - splice->erased + splice->inserted.size() : body.size();
     const auto begin = asks_for_progress() ? scan_.members_at() : 0;
     if (begin) length += ask_for_progress.size();
     head_.clear();
-    fmt::format_to(std::back_inserter(head_), "POST {} HTTP/1.1\r\n{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n",
-                   start_.path, replica_->fixed_headers, start_.request_id, length);
+    fmt::format_to(std::back_inserter(head_), "POST {} HTTP/1.1\r\n{}{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n",
+                   start_.endpoint->path, replica_->fixed_headers, start_.extra_headers, start_.request_id, length);
     if (begin) {  // what stands before the members goes with the head
         head_.append(body.substr(0, begin)).append(ask_for_progress);
         body.remove_prefix(begin);
@@ -44,7 +44,13 @@ void Completion::attempt(std::shared_ptr<const ReplicaRoute> replica) {
 // How many tokens the prompt has is told by an engine that can, before the first of the answer: a caller who leaves then
 // pays what is known.
 bool Completion::asks_for_progress() const {
-    return service_->facts.prompt_progress && scan_.stream() && !scan_.progress_asked();
+    return service_->facts.prompt_progress && scan_.stream() && !scan_.progress_asked() &&
+           start_.endpoint->dialect == Dialect::openai;
+}
+
+// Anthropic's streams tell usage unasked.
+std::optional<traffic::Splice> Completion::splice() const {
+    return start_.endpoint->dialect == Dialect::openai ? scan_.splice() : std::nullopt;
 }
 
 void Completion::release_replica() {
@@ -64,7 +70,8 @@ void Completion::on_response(const relay::ResponseHead& head) {
         kind_ = Kind::error;
     } else if (scan_.stream() && type && type->starts_with("text/event-stream")) {
         kind_ = Kind::stream;
-        meter_.emplace(StreamMeter::Strip{.usage = scan_.splice().has_value(), .progress = asks_for_progress()}, *this);
+        meter_.emplace(StreamMeter::Strip{.usage = splice().has_value(), .progress = asks_for_progress()}, *this,
+                       start_.endpoint->dialect);
         arm(lane_.commons.options.commit_hold);
     } else {
         kind_ = Kind::whole;

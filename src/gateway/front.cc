@@ -11,8 +11,14 @@
 namespace tandem::gateway {
 namespace {
 
-// Calls of a model that differ in what is in the body only.
-constexpr std::string_view model_paths[] = {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank"};
+constexpr ModelEndpoint model_endpoints[] = {
+    {"/v1/chat/completions"}, {"/v1/completions"}, {"/v1/embeddings"}, {"/v1/rerank"},
+    {"/v1/messages", Dialect::anthropic}, {"/v1/messages/count_tokens", Dialect::anthropic, false}};
+
+const ModelEndpoint* endpoint_of(std::string_view path) {
+    const auto* found = std::ranges::find(model_endpoints, path, &ModelEndpoint::path);
+    return found == std::end(model_endpoints) ? nullptr : found;
+}
 constexpr std::string_view models_path = "/v1/models";
 constexpr std::int64_t other_body_max = 64 * 1024;
 
@@ -49,7 +55,7 @@ std::optional<ApiError> check_body_headers(const relay::RequestHead& head) {
 }  // namespace
 
 std::int64_t Front::body_bytes_max(const relay::RequestHead& head) const {
-    return std::ranges::find(model_paths, head.path) != std::end(model_paths) ? lane_.commons.options.body_bytes_max : other_body_max;
+    return endpoint_of(head.path) ? lane_.commons.options.body_bytes_max : other_body_max;
 }
 
 std::string Front::render_refusal(int status, std::string_view what) const {
@@ -70,14 +76,14 @@ std::string Front::request_id_of(const relay::RequestHead& head) {
 std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& head, relay::Exchange& exchange) {
     auto request_id = request_id_of(head);
     const bool get = head.method == "GET" || head.method == "HEAD";
-    for (const auto path : model_paths) {
-        if (head.path != path) continue;
-        if (head.method == "POST") return start_completion(head, exchange, path, std::move(request_id));
+    if (const auto* endpoint = endpoint_of(head.path)) {
+        if (head.method == "POST") return start_completion(head, exchange, *endpoint, std::move(request_id));
         refuse(exchange, request_id, {.status = 405, .type = "invalid_request_error", .code = "method_not_allowed",
-                                      .message = "Use POST " + std::string(path) + "."});
+                                      .message = "Use POST " + std::string(head.path) + "."}, endpoint->dialect);
         return nullptr;
     }
     if (get && head.path == "/healthz") answer_health(exchange, request_id);
+    else if (get && head.path == "/readyz") answer_ready(exchange, request_id);
     else if (get && head.path == "/metrics") answer_metrics(head, exchange, request_id);
     else if (get && (head.path == models_path || head.path.starts_with("/v1/models/")))
         answer_models(head, exchange, request_id);
@@ -86,9 +92,9 @@ std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& 
     return nullptr;
 }
 
-void Front::refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error) {
+void Front::refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error, Dialect dialect) {
     lane_.meters.count_refused(error.status);
-    answer_error(exchange, request_id, error);
+    answer_error(exchange, request_id, error, dialect);
 }
 
 std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::RequestHead& head) {
@@ -97,24 +103,29 @@ std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::Req
     if (!routes) return std::unexpected(unavailable("The gateway has not heard from its server yet.", seconds(1)));
     if (now - lane_.commons.board.last_heard() > lane_.commons.options.staleness_max)
         return std::unexpected(unavailable("Keys can't be verified: the server was not heard for too long.", seconds(10)));
-    const auto* header = head.find("authorization");
-    return keys_.check(*routes, lane_.routes_revision(), header ? *header : std::string_view{}, now);
+    const auto check = [&](std::string_view authorization) {
+        return keys_.check(*routes, lane_.routes_revision(), authorization, now);
+    };
+    if (const auto* header = head.find("authorization")) return check(*header);
+    const auto* key = head.find("x-api-key");  // as Anthropic's clients send it
+    return check(key ? "Bearer " + std::string(*key) : std::string());
 }
 
 std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::RequestHead& head, relay::Exchange& exchange,
-                                                            std::string_view path, std::string request_id) {
+                                                            const ModelEndpoint& endpoint, std::string request_id) {
     const auto key = caller_of(head);
-    if (!key) {
-        refuse(exchange, request_id, key.error());
+    const auto wrong = key ? check_body_headers(head) : std::optional(key.error());
+    if (wrong) {
+        refuse(exchange, request_id, *wrong, endpoint.dialect);
         return nullptr;
     }
-    if (const auto wrong = check_body_headers(head)) {
-        refuse(exchange, request_id, *wrong);
-        return nullptr;
-    }
-    return std::make_unique<Completion>(
-        lane_, exchange,
-        CompletionStart{.path = path, .request_id = std::move(request_id), .routes = lane_.routes(), .key = *key});
+    CompletionStart start{.endpoint = &endpoint, .extra_headers = {}, .request_id = std::move(request_id),
+                          .routes = lane_.routes(), .key = *key};
+    if (endpoint.dialect == Dialect::anthropic)
+        for (const std::string_view name : {"anthropic-version", "anthropic-beta"})
+            if (const auto* value = head.find(name))
+                start.extra_headers.append(name).append(": ").append(*value).append("\r\n");
+    return std::make_unique<Completion>(lane_, exchange, std::move(start));
 }
 
 void Front::answer_models(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id) {
@@ -144,6 +155,18 @@ void Front::answer_models(const relay::RequestHead& head, relay::Exchange& excha
 void Front::answer_health(relay::Exchange& exchange, const std::string& request_id) {
     const bool routes = lane_.routes() != nullptr;
     answer_json(exchange, request_id, routes ? R"({"status":"ok"})" : R"({"status":"ok","routes":"none yet"})");
+}
+
+// Ready: a call with a good key would be taken. Alive without being so is no reason to start it anew.
+void Front::answer_ready(relay::Exchange& exchange, const std::string& request_id) {
+    auto& commons = lane_.commons;
+    const auto age = commons.clock.now() - commons.board.last_heard();
+    const char* wrong = !lane_.routes()                        ? "no routes from the server yet"
+                        : age > commons.options.staleness_max ? "the server was not heard for too long"
+                        : !commons.journal.healthy()          ? "usage can't be recorded"
+                                                              : nullptr;
+    if (wrong) return refuse(exchange, request_id, unavailable(wrong, seconds(1)));
+    answer_json(exchange, request_id, R"({"status":"ready"})");
 }
 
 // Names of services are no public matter: without a key only this host may look.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Front: the gateway's endpoints on one loop: completions, models, health, metrics; all else is a 404 of OpenAI's
+// Front: the gateway's endpoints on one loop: calls of models, their list, health, metrics; all else is a 404 of OpenAI's
 // shape. Keys are checked before any body is read.
 #pragma once
 
@@ -13,6 +13,8 @@
 #include "net/relay/exchange.h"
 
 namespace tandem::gateway {
+
+struct ModelEndpoint;
 
 class Front final : public relay::Handler {
   public:
@@ -28,11 +30,13 @@ class Front final : public relay::Handler {
     std::string request_id_of(const relay::RequestHead& head);
     std::expected<const model::FeedKey*, ApiError> caller_of(const relay::RequestHead& head);
     std::unique_ptr<relay::RequestSink> start_completion(const relay::RequestHead& head, relay::Exchange& exchange,
-                                                         std::string_view path, std::string request_id);
+                                                         const ModelEndpoint& endpoint, std::string request_id);
     void answer_models(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id);
     void answer_metrics(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id);
     void answer_health(relay::Exchange& exchange, const std::string& request_id);
-    void refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error);
+    void answer_ready(relay::Exchange& exchange, const std::string& request_id);
+    void refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error,
+                Dialect dialect = Dialect::openai);
 
     static crypto::SipKey draw_secret(Random& random);
 

@@ -130,6 +130,57 @@ TEST_F(GatewayTest, embeddings_and_rerank_pass_and_cost_their_input) {
     }
 }
 
+TEST_F(GatewayTest, messages_pass_in_anthropics_form_and_are_metered) {
+    const std::string begin = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[],"
+                              "\"usage\":{\"cache_read_input_tokens\":38,\"input_tokens\":1,\"output_tokens\":0}}}\n\n";
+    const auto delta = [](const std::string& text) {
+        return "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+               "{\"type\":\"text_delta\",\"text\":\"" + text + "\"}}\n\n";
+    };
+    const std::string end = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
+                            "\"usage\":{\"output_tokens\":3}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    const std::string whole = R"({"type":"message","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":5,"output_tokens":2}})";
+    ScriptedEngine engine([&](http::Request request, http::Responder responder) {
+        if (request.path.ends_with("count_tokens")) return responder.respond(200, R"({"input_tokens":39})");
+        if (request.body.find("stream") == std::string::npos) return responder.respond(200, whole);
+        const bool broken = request.body.find("broken") != std::string::npos;
+        stream_of(responder, begin + delta("a") + delta("b") + (broken ? "" : end));
+    });
+    publish({service("tiny", {engine.endpoint()})});
+    start();
+    const auto ask = [&](const std::string& body, const std::string& path = "/v1/messages") {
+        auto what = call(body, path);
+        what.headers = {{"Content-Type", "application/json"}, {"x-api-key", std::string(key_.text.reveal())},
+                        {"anthropic-version", "2023-06-01"}};
+        return send(what);
+    };
+    EXPECT_EQ(ask(R"({"model":"tiny","stream":true,"max_tokens":9})").body, begin + delta("a") + delta("b") + end);
+    EXPECT_EQ(engine.request(0).body, R"({"model":"tiny","stream":true,"max_tokens":9})") << "nothing is asked for";
+    EXPECT_EQ(engine.request(0).headers.get_or("anthropic-version"), "2023-06-01");
+    EXPECT_EQ(ask(R"({"model":"tiny","max_tokens":9})").body, whole);
+    EXPECT_EQ(ask(R"({"model":"tiny"})", "/v1/messages/count_tokens").body, R"({"input_tokens":39})");
+    const auto broken = ask(R"({"model":"tiny","stream":true,"broken":1})");
+    EXPECT_TRUE(broken.body.starts_with(begin + delta("a") + delta("b") + "event: error\ndata: {\"type\":\"error\",\"error\":{"));
+    const auto missing = ask(R"({"model":"none"})");
+    EXPECT_EQ(missing.status, 404);
+    EXPECT_TRUE(missing.body.starts_with(R"({"type":"error","error":{"type":"not_found_error","message":)")) << missing.body;
+    auto stranger = call("{}", "/v1/messages");
+    stranger.headers = {{"x-api-key", "sk-ant-x"}};
+    EXPECT_TRUE(has(send(stranger), "authentication_error"));
+    const auto all = rows(4);
+    EXPECT_EQ(all[0].prompt_tokens, 39);
+    EXPECT_EQ(all[0].cached_tokens, 38);
+    EXPECT_EQ(all[0].completion_tokens, 3);
+    EXPECT_FALSE(all[0].estimated || all[0].prompt_estimated || all[0].aborted);
+    EXPECT_EQ(all[1].prompt_tokens, 5);
+    EXPECT_EQ(all[1].completion_tokens, 2);
+    EXPECT_EQ(all[2].prompt_tokens + all[2].completion_tokens, 0);
+    EXPECT_FALSE(all[2].estimated);
+    EXPECT_EQ(all[3].prompt_tokens, 39);
+    EXPECT_EQ(all[3].completion_tokens, 2);
+    EXPECT_TRUE(all[3].estimated && all[3].aborted && !all[3].prompt_estimated);
+}
+
 TEST_F(GatewayTest, models_are_those_that_the_key_may_call) {
     publish({service("tiny", {}), service("hidden", {}, 4, "secret-project"), service("chat", {})});
     start();
@@ -139,6 +190,16 @@ TEST_F(GatewayTest, models_are_those_that_the_key_may_call) {
     EXPECT_EQ(get("/v1/models/tiny").status, 200);
     EXPECT_EQ(get("/v1/models/hidden").status, 404);
     EXPECT_EQ(get("/healthz").status, 200);
+    EXPECT_EQ(get("/readyz").status, 200);
+}
+
+TEST_F(GatewayTest, alive_and_ready_are_told_apart) {
+    options_.server.clear();
+    start();
+    EXPECT_EQ(get("/healthz").status, 200);
+    const auto response = get("/readyz");
+    EXPECT_EQ(response.status, 503);
+    EXPECT_TRUE(has(response, "no routes"));
 }
 
 TEST_F(GatewayTest, revoked_key_is_refused_as_soon_as_the_feed_says_so) {

@@ -25,6 +25,7 @@ void StreamMeter::finish() {
 
 void StreamMeter::on_frame(const traffic::SseFrame& frame) {
     if (!frame.has_data) return pass(frame.raw);
+    if (dialect_ == Dialect::anthropic) return look_into_message(frame);
     if (frame.data == "[DONE]") {
         done_ = true;
         return pass(frame.raw);
@@ -36,6 +37,28 @@ void StreamMeter::on_frame(const traffic::SseFrame& frame) {
         return pass(frame.raw);
     }
     look_into(frame);
+}
+
+// Every event has its name before its data; the pieces of the answer, which are nearly all, need no more than that.
+void StreamMeter::look_into_message(const traffic::SseFrame& frame) {
+    pass(frame.raw);
+    if (content_frames_ > 0 && frame.raw.starts_with("event: content_block_delta")) {
+        ++content_frames_;
+        return;
+    }
+    traffic::AnswerScan scan;
+    scan.feed(frame.data);
+    if (!scan.valid()) return;
+    using Type = traffic::AnswerScan::Type;
+    if (scan.error()) error_ = true;
+    if (scan.type() == Type::message_start) progress_ = scan.usage();
+    if (scan.type() == Type::content) ++content_frames_;
+    if (scan.type() == Type::message_stop) done_ = true;
+    if (scan.type() != Type::message_delta || !scan.usage()) return;
+    usage_ = scan.usage();
+    if (!progress_) return;
+    usage_->prompt = progress_->prompt;  // told at the start
+    usage_->cached = progress_->cached;
 }
 
 void StreamMeter::look_into(const traffic::SseFrame& frame) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "gateway/answers.h"
 #include "traffic/answer_scan.h"
 #include "traffic/sse_scanner.h"
 
@@ -29,14 +30,15 @@ class StreamMeter final : private traffic::SseVisitor {
         bool usage = false;
         bool progress = false;
     };
-    StreamMeter(Strip strip, StreamOutput& output) : strip_(strip), output_(output) {}
+    StreamMeter(Strip strip, StreamOutput& output, Dialect dialect = Dialect::openai)
+        : strip_(strip), output_(output), dialect_(dialect) {}
 
     bool feed(std::string_view piece);  // false: a frame beyond all bounds
     void finish();
 
     bool content_seen() const { return content_frames_ > 0; }
     std::int64_t content_frames() const { return content_frames_; }
-    bool done() const { return done_; }       // [DONE] has passed
+    bool done() const { return done_; }       // [DONE] or message_stop has passed
     bool error_seen() const { return error_; }
     const std::optional<traffic::TokenUsage>& usage() const { return usage_; }
     const std::optional<traffic::TokenUsage>& progress() const { return progress_; }  // prompt, cached
@@ -44,11 +46,13 @@ class StreamMeter final : private traffic::SseVisitor {
   private:
     void on_frame(const traffic::SseFrame& frame) override;
     void look_into(const traffic::SseFrame& frame);
+    void look_into_message(const traffic::SseFrame& frame);
     void pass(std::string_view bytes);
     void flush();
 
     Strip strip_;
     StreamOutput& output_;
+    Dialect dialect_;
     traffic::SseScanner scanner_;
     std::string_view run_;                    // neighbours that go out together
     bool done_ = false;

@@ -25,7 +25,7 @@ bool ends(JsonKind kind) { return kind == JsonKind::object_end || kind == JsonKi
 AnswerScan::Name AnswerScan::name_of(std::string_view text) {
     const auto is = [text](std::string_view name, Name value) { return text == name ? value : Name::other; };
     switch (text.size()) {
-        case 4: return is("text", Name::text);
+        case 4: return text == "type" ? Name::type : is("text", Name::text);
         case 5:
             switch (text[0]) {
                 case 'u': return is("usage", Name::usage);
@@ -41,15 +41,20 @@ AnswerScan::Name AnswerScan::name_of(std::string_view text) {
                 default: return text == "choices" ? Name::choices : is("content", Name::content);
             }
         case 10: return is("tool_calls", Name::content);
+        case 12: return is("input_tokens", Name::input_tokens);
         case 13:
             switch (text[0]) {
+                case 'o': return is("output_tokens", Name::completion_tokens);
                 case 'p': return is("prompt_tokens", Name::prompt_tokens);
                 case 'c': return is("cached_tokens", Name::cached_tokens);
                 default: return text == "finish_reason" ? Name::finish_reason : is("function_call", Name::content);
             }
         case 15: return is("prompt_progress", Name::progress);
         case 17: return text == "completion_tokens" ? Name::completion_tokens : is("reasoning_content", Name::content);
+        case 20: return is("input_tokens_details", Name::details);
         case 21: return is("prompt_tokens_details", Name::details);
+        case 23: return is("cache_read_input_tokens", Name::cache_read);
+        case 27: return is("cache_creation_input_tokens", Name::cache_creation);
         default: return Name::other;
     }
 }
@@ -82,7 +87,13 @@ void AnswerScan::on_value(const JsonEvent& event) {
         first_member_ = false;
     }
     switch (path_[1]) {
-        case Name::usage: return on_usage(event);
+        case Name::usage: return on_usage(event, 1);
+        case Name::message:
+            if (path_[2] == Name::usage && event.depth >= 2) on_usage(event, 2);
+            return;
+        case Name::type:
+            if (event.depth == 1) on_type(event);
+            return;
         case Name::choices: return on_choice(event);
         case Name::progress: return on_progress(event);
         case Name::error:
@@ -92,14 +103,33 @@ void AnswerScan::on_value(const JsonEvent& event) {
     }
 }
 
-void AnswerScan::on_usage(const JsonEvent& event) {
-    if (event.depth == 1 && event.kind == JsonKind::object_begin) usage_.emplace();
-    if (!usage_) return;
-    const auto value = whole(event);
+// `at`: the depth of the object.
+void AnswerScan::on_usage(const JsonEvent& event, int at) {
+    if (event.depth == at && event.kind == JsonKind::object_begin) usage_.emplace();
+    const auto value = usage_ ? whole(event) : std::nullopt;
     if (!value) return;
-    if (event.depth == 2 && path_[2] == Name::prompt_tokens) usage_->prompt = *value;
-    if (event.depth == 2 && path_[2] == Name::completion_tokens) usage_->completion = *value;
-    if (event.depth == 3 && path_[2] == Name::details && path_[3] == Name::cached_tokens) usage_->cached = *value;
+    const Name name = path_[at + 1];
+    if (event.depth == at + 2 && name == Name::details && path_[at + 2] == Name::cached_tokens) usage_->cached = *value;
+    if (event.depth != at + 1) return;
+    switch (name) {
+        case Name::prompt_tokens: usage_->prompt = *value; break;
+        case Name::completion_tokens: usage_->completion = *value; break;
+        case Name::input_tokens:
+        case Name::cache_creation: usage_->prompt += *value; break;
+        case Name::cache_read:
+            usage_->prompt += *value;
+            usage_->cached = *value;
+            break;
+        default: break;
+    }
+}
+
+void AnswerScan::on_type(const JsonEvent& event) {
+    static constexpr std::pair<std::string_view, Type> types[] = {
+        {"message_start", Type::message_start}, {"message_delta", Type::message_delta},
+        {"message_stop", Type::message_stop},   {"content_block_delta", Type::content}};
+    for (const auto& [name, type] : types)
+        if (event.text == name) type_ = type;
 }
 
 void AnswerScan::on_progress(const JsonEvent& event) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnswerScan: what the gateway must know of an OpenAI answer or of one event of a stream: usage, whether there is
-// content, whether it is an error, and where a `"usage":null` member stands that has to be taken out.
+// AnswerScan: what the gateway must know of an OpenAI or Anthropic answer or of one event of a stream: usage, whether there
+// is content, whether it is an error, and where a `"usage":null` member stands that has to be taken out.
+// OpenAI counts cached tokens in prompt_tokens, Anthropic beside input_tokens: `prompt` is the sum in either case.
 // Works on pieces (a whole answer as it passes) or on one event at once. Lenient in what it does not need: text that
 // is not JSON just has no facts. 0 is a value: absent and zero usage are told apart. Thread rule: one owner.
 #pragma once
@@ -31,6 +32,9 @@ class AnswerScan final : private JsonVisitor {
     bool valid() { return scanner_.finish(); }
 
     const std::optional<TokenUsage>& usage() const { return usage_; }
+    // The member "type", where it is one of Anthropic's that matter here.
+    enum class Type : std::uint8_t { other, message_start, message_delta, message_stop, content };
+    Type type() const { return type_; }
     // Of an event of progress over the prompt ("prompt_progress" of llama.cpp): its tokens, and those of them cached.
     const std::optional<TokenUsage>& progress() const { return progress_; }
     // A choice that carries text, reasoning, a tool call or a finish reason: what a caller acts on.
@@ -45,11 +49,12 @@ class AnswerScan final : private JsonVisitor {
   private:
     enum class Name : std::uint8_t { other, usage, choices, error, prompt_tokens, completion_tokens, details,
                                      cached_tokens, delta, message, text, content, finish_reason, progress,
-                                     total, cache };
+                                     total, cache, input_tokens, cache_read, cache_creation, type };
     std::string_view on_json(const JsonEvent& event) override;
     void on_key(const JsonEvent& event);
     void on_value(const JsonEvent& event);
-    void on_usage(const JsonEvent& event);
+    void on_usage(const JsonEvent& event, int at);
+    void on_type(const JsonEvent& event);
     void on_progress(const JsonEvent& event);
     void on_choice(const JsonEvent& event);
     static Name name_of(std::string_view text);
@@ -60,6 +65,7 @@ class AnswerScan final : private JsonVisitor {
     std::optional<TokenUsage> progress_;
     bool content_ = false;
     bool finished_ = false;
+    Type type_ = Type::other;
     bool error_ = false;
     bool choices_seen_ = false;
     bool null_open_ = false;            // the null member's following comma is not seen yet

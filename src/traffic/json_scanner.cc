@@ -2,6 +2,11 @@
 #include "traffic/json_scanner.h"
 
 #include <algorithm>
+#include <bit>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace tandem::traffic {
 namespace {
@@ -23,16 +28,24 @@ constexpr std::array<bool, 256> make_plain_table() {
 }
 constexpr auto plain = make_plain_table();
 
-// Eight bytes at once: zero when all are plain. The usual trick of "has a byte less than" on words.
-bool eight_plain(const char* at) {
-    std::uint64_t word = 0;
-    __builtin_memcpy(&word, at, 8);
-    constexpr std::uint64_t ones = 0x0101010101010101ULL;
-    constexpr std::uint64_t tops = 0x8080808080808080ULL;
-    const auto quote = word ^ (ones * '"');
-    const auto slash = word ^ (ones * '\\');
-    const auto found = ((word - ones * 0x20) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | word) & tops;
-    return found == 0;
+// How many of the bytes at the start are plain.
+std::size_t plain_run(std::string_view text) {
+    std::size_t n = 0;
+#if defined(__SSE2__)
+    // Sixteen at once. Signed: bytes of 0x80 and above are less than a blank, too.
+    const auto blank = _mm_set1_epi8(0x20);
+    const auto quote = _mm_set1_epi8('"');
+    const auto slash = _mm_set1_epi8('\\');
+    for (; n + 16 <= text.size(); n += 16) {
+        const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + n));
+        const auto found = _mm_or_si128(_mm_cmplt_epi8(bytes, blank),
+                                        _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)));
+        if (const auto mask = static_cast<unsigned>(_mm_movemask_epi8(found)))
+            return n + static_cast<std::size_t>(std::countr_zero(mask));
+    }
+#endif
+    while (n < text.size() && plain[static_cast<std::uint8_t>(text[n])]) ++n;
+    return n;
 }
 
 // Number grammar as a table of moves: 0 start, 1 '-', 2 zero, 3 digits, 4 '.', 5 fraction, 6 e, 7 sign, 8 exponent.
@@ -106,9 +119,7 @@ bool JsonScanner::feed(std::string_view piece) {
 
 // Length of the plain text at the start of `rest`.
 std::size_t JsonScanner::string_run(std::string_view rest) {
-    std::size_t n = 0;
-    while (n + 8 <= rest.size() && eight_plain(rest.data() + n)) n += 8;
-    while (n < rest.size() && plain[static_cast<std::uint8_t>(rest[n])]) ++n;
+    const std::size_t n = plain_run(rest);
     if (n && high_surrogate_) {
         high_surrogate_ = 0;
         put('?');

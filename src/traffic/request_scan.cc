@@ -12,7 +12,7 @@ RequestScan::Field RequestScan::field_of(std::string_view name) {
     switch (name.size()) {
         case 1: return name == "n" ? Field::n : Field::none;
         case 5: return name == "model" ? Field::model : name == "input" || name == "query" ? Field::prompt : Field::none;
-        case 6: return name == "stream" ? Field::stream : name == "prompt" ? Field::prompt : Field::none;
+        case 6: return name == "stream" ? Field::stream : name == "prompt" || name == "system" ? Field::prompt : Field::none;
         case 8: return name == "messages" ? Field::prompt : Field::none;
         case 9: return name == "documents" ? Field::prompt : Field::none;
         case 10: return name == "max_tokens" ? Field::max_tokens : Field::none;

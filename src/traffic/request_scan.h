@@ -41,7 +41,7 @@ class RequestScan final : private JsonVisitor {
     std::int64_t choices() const { return choices_; }
 
     bool progress_asked() const { return progress_asked_; }    // "return_progress" is there
-    std::int64_t prompt_bytes() const { return prompt_bytes_; }  // of messages, prompt, input, query and documents, as JSON
+    std::int64_t prompt_bytes() const { return prompt_bytes_; }  // of messages, system, prompt, input, query and documents, as JSON
     std::size_t members_at() const { return body_at_; }        // behind the opening brace
 
     // Makes a stream end with its usage; absent when the caller has asked for that anyway, or does not stream.
