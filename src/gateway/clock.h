@@ -20,6 +20,11 @@ class Clock {
         const auto passed = std::chrono::steady_clock::now() - begun_;
         return {wall_ + std::chrono::duration_cast<std::chrono::milliseconds>(passed).count()};
     }
+    // The same for a monotonic time that was read already: a loop reads one a round.
+    Instant at(std::int64_t monotonic_us) const {
+        const auto begun = std::chrono::duration_cast<std::chrono::microseconds>(begun_.time_since_epoch()).count();
+        return {wall_ + (monotonic_us - begun) / 1000};
+    }
 
   private:
     std::int64_t wall_;

@@ -57,12 +57,12 @@ std::optional<ApiError> Completion::check_request() {
 void Completion::admit() {
     const auto& key = *start_.key;
     const auto result = lane_.commons.leases.admit(
-        key.key_id, {.rate = key.requests_per_minute, .concurrency = key.concurrency}, lane_.commons.clock.now());
+        key.key_id, {.rate = key.requests_per_minute, .concurrency = key.concurrency}, lane_.now());
     switch (result.outcome) {
         case traffic::Admission::admitted:
             admitted_ = true;
             timer_.cancel();
-            open_ = lane_.commons.journal.begin(identity(), prompt_guess());
+            open_ = lane_.commons.journal.begin(facts(), prompt_guess());
             if (!open_) return refuse(unavailable("Usage can't be recorded at the moment.", seconds(5)));
             return place();
         case traffic::Admission::no_lease:

@@ -89,7 +89,7 @@ class Completion final : public relay::RequestSink, public relay::ResponseSink, 
     void refuse(ApiError error);
     void complete();
     void settle(int status, bool aborted);
-    model::RequestUsage identity() const;
+    CallFacts facts() const;
     model::RequestUsage make_row(int status, bool aborted);
     void count_tokens(model::RequestUsage& row);
     std::int64_t completion_guess() const;

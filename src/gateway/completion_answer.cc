@@ -84,20 +84,28 @@ void Completion::settle(int status, bool aborted) {
     lane_.commons.journal.append(std::move(row), open_);
 }
 
-model::RequestUsage Completion::identity() const {
+CallFacts Completion::facts() const {
     const auto& service = service_->facts;
     return {.request_id = start_.request_id,
-            .at = lane_.commons.clock.now(),
             .key_id = start_.key->key_id,
             .subject = start_.key->subject,
             .project = service.project,
             .name_space = service.name_space,
             .service = service.name,
+            .at = lane_.now(),
             .streamed = scan_.stream()};
 }
 
 model::RequestUsage Completion::make_row(int status, bool aborted) {
-    auto row = identity();
+    const auto& service = service_->facts;
+    model::RequestUsage row{.request_id = start_.request_id,
+                            .at = lane_.now(),
+                            .key_id = start_.key->key_id,
+                            .subject = start_.key->subject,
+                            .project = service.project,
+                            .name_space = service.name_space,
+                            .service = service.name,
+                            .streamed = scan_.stream()};
     if (replica_) {
         row.model_version = replica_->facts.model_version;
         row.replica = replica_->facts.name;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A completion at a replica: the call, what comes back, and when another one is asked.
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -28,8 +27,9 @@ void Completion::attempt(std::shared_ptr<const ReplicaRoute> replica) {
     const auto begin = asks_for_progress() ? scan_.members_at() : 0;
     if (begin) length += ask_for_progress.size();
     head_.clear();
-    fmt::format_to(std::back_inserter(head_), "POST {} HTTP/1.1\r\n{}{}X-Request-Id: {}\r\nContent-Length: {}\r\n\r\n",
-                   start_.endpoint->path, replica_->fixed_headers, start_.extra_headers, start_.request_id, length);
+    head_.append("POST ").append(start_.endpoint->path).append(" HTTP/1.1\r\n").append(replica_->fixed_headers);
+    head_.append(start_.extra_headers).append("X-Request-Id: ").append(start_.request_id);
+    head_.append("\r\nContent-Length: ").append(std::to_string(length)).append("\r\n\r\n");
     if (begin) {  // what stands before the members goes with the head
         head_.append(body.substr(0, begin)).append(ask_for_progress);
         body.remove_prefix(begin);

@@ -99,7 +99,7 @@ void Front::refuse(relay::Exchange& exchange, const std::string& request_id, con
 
 std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::RequestHead& head) {
     const auto& routes = lane_.routes();
-    const auto now = lane_.commons.clock.now();
+    const auto now = lane_.now();
     if (!routes) return std::unexpected(unavailable("The gateway has not heard from its server yet.", seconds(1)));
     if (now - lane_.commons.board.last_heard() > lane_.commons.options.staleness_max)
         return std::unexpected(unavailable("Keys can't be verified: the server was not heard for too long.", seconds(10)));
@@ -160,7 +160,7 @@ void Front::answer_health(relay::Exchange& exchange, const std::string& request_
 // Ready: a call with a good key would be taken. Alive without being so is no reason to start it anew.
 void Front::answer_ready(relay::Exchange& exchange, const std::string& request_id) {
     auto& commons = lane_.commons;
-    const auto age = commons.clock.now() - commons.board.last_heard();
+    const auto age = lane_.now() - commons.board.last_heard();
     const char* wrong = !lane_.routes()                        ? "no routes from the server yet"
                         : age > commons.options.staleness_max ? "the server was not heard for too long"
                         : !commons.journal.healthy()          ? "usage can't be recorded"

@@ -43,6 +43,7 @@ class Lane {
         }
         return table_;
     }
+    Instant now() const { return commons.clock.at(loop.now_us()); }  // of this round
     std::uint64_t routes_revision() const { return revision_; }  // of what routes() gave last
 
     Commons& commons;

@@ -187,13 +187,13 @@ Status OpenCalls::map_block(bool fresh) {
     return {};
 }
 
-OpenCall OpenCalls::take(const model::RequestUsage& facts, std::int64_t prompt_guess) {
+OpenCall OpenCalls::take(const CallFacts& facts, std::int64_t prompt_guess) {
     if (free_.empty() && (slots_ >= slots_max_ || !map_block(true))) return {};
     CallSlot& slot = *free_.back();
     Packer who(slot.who, sizeof slot.who);
-    for (const std::string* text : {&facts.request_id, &facts.key_id, &facts.subject, &facts.project,
-                                    &facts.name_space, &facts.service})
-        if (!who.add(*text)) return {};
+    for (const std::string_view text : {facts.request_id, facts.key_id, facts.subject, facts.project, facts.name_space,
+                                        facts.service})
+        if (!who.add(text)) return {};
     free_.pop_back();
     slot.who_size = who.size();
     slot.opened_ms = facts.at.ms;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,18 @@
 #include "net/relay/socket.h"
 
 namespace tandem::gateway {
+
+// Whose call it is; views.
+struct CallFacts {
+    std::string_view request_id{};
+    std::string_view key_id{};
+    std::string_view subject{};
+    std::string_view project{};
+    std::string_view name_space{};
+    std::string_view service{};
+    Instant at{};
+    bool streamed = false;
+};
 
 // As it lies in the file: 1,024 bytes, a page holds four. Changing it needs a new format number.
 struct CallSlot {
@@ -75,7 +88,7 @@ class OpenCalls {
     OpenCalls& operator=(const OpenCalls&) = delete;
 
     // Empty when there is no room (too many, or the disk is full), or when the facts do not fit.
-    OpenCall take(const model::RequestUsage& facts, std::int64_t prompt_guess);
+    OpenCall take(const CallFacts& facts, std::int64_t prompt_guess);
     static void end(OpenCall call, const model::RequestUsage& row);  // row: with its sequence
     void give(OpenCall call);
     bool room() const { return !free_.empty() || slots_ < slots_max_; }

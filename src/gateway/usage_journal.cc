@@ -109,7 +109,7 @@ Status UsageJournal::settle_left() {
     return {};
 }
 
-OpenCall UsageJournal::begin(const model::RequestUsage& facts, std::int64_t prompt_guess) {
+OpenCall UsageJournal::begin(const CallFacts& facts, std::int64_t prompt_guess) {
     bool first = false;
     OpenCall call;
     {

@@ -45,7 +45,7 @@ class UsageJournal {
 
     // Enters a call: who it is of (`at`: now). Empty when there is no room: then it must not be made.
     // prompt_guess: what its prompt counts if nobody ever tells.
-    OpenCall begin(const model::RequestUsage& facts, std::int64_t prompt_guess);
+    OpenCall begin(const CallFacts& facts, std::int64_t prompt_guess);
     // Sets the row's sequence; returns at once. `call`: what begin() gave for it.
     void append(model::RequestUsage row, OpenCall call = {});
     std::int64_t settled_at_start() const { return settled_at_start_; }  // calls that an earlier life left open

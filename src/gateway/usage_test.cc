@@ -202,9 +202,9 @@ void live_and_be_killed(const Folder& folder, const std::function<void(UsageJour
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-model::RequestUsage facts(const std::string& id) {
-    return {.request_id = id, .at = Instant{1'700'000'000'000}, .key_id = "k", .subject = "user:a", .project = "p",
-            .name_space = "n", .service = "s", .streamed = true};
+CallFacts facts(std::string_view id) {
+    return {.request_id = id, .key_id = "k", .subject = "user:a", .project = "p", .name_space = "n", .service = "s",
+            .at = Instant{1'700'000'000'000}, .streamed = true};
 }
 
 std::vector<model::RequestUsage> all_rows(UsageJournal& journal) {
@@ -266,14 +266,11 @@ TEST(OpenCalls, call_whose_end_is_not_in_the_journal_yet_is_booked_as_it_ended) 
     Folder folder;
     live_and_be_killed(folder, [](UsageJournal& journal) {
         for (int i = 0; i < 40; ++i) {  // ends faster than rows are written
-            auto call = journal.begin(facts("r" + std::to_string(i)), 50);
+            const auto id = "r" + std::to_string(i);
+            auto call = journal.begin(facts(id), 50);
             call.sent_to("m.v1", "s-0");
-            auto row = facts("r" + std::to_string(i));
-            row.model_version = "m.v1";
-            row.replica = "s-0";
-            row.prompt_tokens = 5;
-            row.completion_tokens = i;
-            row.status = 200;
+            model::RequestUsage row{.request_id = id, .key_id = "k", .service = "s", .model_version = "m.v1",
+                                    .replica = "s-0", .prompt_tokens = 5, .completion_tokens = i, .status = 200};
             journal.append(std::move(row), call);
             if (i == 20) journal.wait_for_rows(0, 5000);
         }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/relay/client_connection.h"
 
-#include <iterator>
+#include <charconv>
 
 #include <sys/socket.h>
-
-#include <fmt/format.h>
 
 #include "base/assert.h"
 #include "net/relay/acceptor.h"
@@ -16,6 +14,11 @@ namespace {
 constexpr std::size_t early_bytes_max = 64 * 1024;
 constexpr int reads_per_turn = 4;  // 256 KiB, then others get a turn
 constexpr Duration linger_for = seconds(2);
+
+void append_number(std::string& out, std::int64_t value, int base) {
+    char digits[24];
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value, base).ptr);
+}
 
 }  // namespace
 
@@ -209,10 +212,15 @@ void ClientConnection::start(const ResponseStart& response) {
     chunked_ = !sized && !version_old_;
     if (!body_done_ || (!sized && version_old_)) keep_alive_ = false;
     auto& out = outgoing_.tail();
-    fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", response.status,
-                   reason_phrase(response.status), response.content_type);
-    out.append(response.headers);
-    if (sized) fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.content_length);
+    out.append("HTTP/1.1 ");
+    append_number(out, response.status, 10);
+    out.append(" ").append(reason_phrase(response.status)).append("\r\nContent-Type: ");
+    out.append(response.content_type).append("\r\n").append(response.headers);
+    if (sized) {
+        out.append("Content-Length: ");
+        append_number(out, response.content_length, 10);
+        out.append("\r\n");
+    }
     if (chunked_) out.append("Transfer-Encoding: chunked\r\n");
     if (!keep_alive_) out.append("Connection: close\r\n");
     else if (version_old_) out.append("Connection: keep-alive\r\n");
@@ -224,7 +232,10 @@ void ClientConnection::send(std::string_view piece) {
     TANDEM_ASSERT(started_ && !finished_, "a piece belongs between start and finish");
     if (piece.empty() || head_only_) return;
     auto& out = outgoing_.tail();
-    if (chunked_) fmt::format_to(std::back_inserter(out), "{:x}\r\n", piece.size());
+    if (chunked_) {
+        append_number(out, static_cast<std::int64_t>(piece.size()), 16);
+        out.append("\r\n");
+    }
     out.append(piece);
     if (chunked_) out.append("\r\n");
     if (outgoing_.size() > high_water) was_full_ = true;
