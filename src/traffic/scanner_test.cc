@@ -197,5 +197,51 @@ TEST(SseScanner, endless_frame_is_refused) {
     EXPECT_FALSE(taken);
 }
 
+TEST(AnswerScan, anthropic_usage_counts_cached_tokens_once) {
+    const std::string start = R"({"type":"message_start","message":{"id":"m","usage":{"cache_read_input_tokens":38,)"
+                              R"("cache_creation_input_tokens":2,"input_tokens":1,"output_tokens":0}}})";
+    for (std::size_t cut = 0; cut <= start.size(); ++cut) {
+        AnswerScan scan;
+        scan.feed(std::string_view(start).substr(0, cut));
+        scan.feed(std::string_view(start).substr(cut));
+        ASSERT_TRUE(scan.valid());
+        EXPECT_EQ(scan.type(), AnswerScan::Type::message_start);
+        EXPECT_EQ(scan.usage(), (TokenUsage{.prompt = 41, .cached = 38, .completion = 0}));
+    }
+    AnswerScan whole;
+    whole.feed(R"({"type":"message","usage":{"input_tokens":5,"output_tokens":2}})");
+    EXPECT_TRUE(whole.valid());
+    EXPECT_EQ(whole.usage(), (TokenUsage{.prompt = 5, .completion = 2}));
+}
+
+TEST(AnswerScan, responses_usage_counts_cached_tokens_inside) {
+    AnswerScan scan;
+    scan.feed(R"({"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":3}})");
+    EXPECT_TRUE(scan.valid());
+    EXPECT_EQ(scan.usage(), (TokenUsage{.prompt = 9, .cached = 4, .completion = 3}));
+}
+
+TEST(AnswerScan, progress_over_the_prompt_is_told_apart_from_content) {
+    AnswerScan scan;
+    scan.feed(R"({"choices":[{"delta":{"role":"assistant","content":null}}],"prompt_progress":{"total":39,"cache":8,"processed":39}})");
+    EXPECT_TRUE(scan.valid());
+    EXPECT_EQ(scan.progress(), (TokenUsage{.prompt = 39, .cached = 8}));
+    EXPECT_FALSE(scan.content() || scan.usage());
+}
+
+TEST(RequestScan, size_of_the_prompt_is_that_of_its_json) {
+    for (const auto* body : {R"({"model":"m","messages":[{"content":"12345678"}]})", R"({"prompt":"1234567890123456789012","model":"m"})",
+                             R"({"model":"m","query":"12345678","documents":["12","34567"]})"}) {
+        RequestScan scan;
+        for (const char c : std::string_view(body)) scan.feed({&c, 1});
+        EXPECT_TRUE(scan.finish());
+        EXPECT_EQ(scan.prompt_bytes(), 24) << body;
+    }
+    RequestScan asked;
+    asked.feed(R"( {"return_progress":false,"model":"m"})");
+    EXPECT_TRUE(asked.finish() && asked.progress_asked());
+    EXPECT_EQ(asked.members_at(), 2u);
+}
+
 }  // namespace
 }  // namespace tandem::traffic

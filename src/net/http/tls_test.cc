@@ -5,6 +5,7 @@
 #include <openssl/x509v3.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "net/http/test_client.h"
 
@@ -155,6 +156,32 @@ TEST_F(Tls, plain_http_on_a_tls_port_is_closed) {
     std::string answer = peer.read_all();
     EXPECT_EQ(answer.find("HTTP/1.1 200"), answer.npos);
     EXPECT_EQ(server->stats().requests, 0u);
+}
+
+TEST_F(Tls, changed_files_serve_new_connections_and_break_none) {
+    auto files = authority.issue("server", "DNS:other.example");
+    ServerOptions options;
+    options.tcp.push_back(
+        {.tls = TlsFiles{.certificate_file = files.certificate, .key_file = files.key}});
+    auto server = Server::start(std::move(options), echo).value();
+    auto before = client_of({.server = {.scheme = Scheme::https, .host = "127.0.0.1", .port = server->port(), .path = ""},
+                             .ca_file = authority.ca_file()});
+    EXPECT_FALSE(before->send({})) << "the certificate is another host's";
+    auto better = authority.issue("server", "IP:127.0.0.1");
+    std::filesystem::rename(better.key, files.key);
+    std::filesystem::rename(better.certificate, files.certificate);
+    bool good = false;
+    for (int i = 0; i < 500 && !good; ++i) {
+        good = client_of({.server = url(*server), .ca_file = authority.ca_file()})->send({}).has_value();
+        if (!good) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_TRUE(good);
+    auto kept = client_of({.server = url(*server), .ca_file = authority.ca_file()});
+    EXPECT_TRUE(kept->send({}));
+    std::filesystem::remove(files.key);  // nothing usable: what is there goes on, for old and new
+    std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+    EXPECT_TRUE(kept->send({}));
+    EXPECT_TRUE(client_of({.server = url(*server), .ca_file = authority.ca_file()})->send({}));
 }
 
 TEST_F(Tls, missing_files_are_errors_that_name_them) {
