@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/relay/server.h"
 
+#include <csignal>
 #include <future>
 
 #include "net/relay/acceptor.h"
@@ -15,6 +16,11 @@ struct Server::Lane {
     std::thread thread;
 
     void run(std::promise<Status>& ready, std::function<std::unique_ptr<Acceptor>()> make) {
+        // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone must be an error here, not the process's end.
+        sigset_t pipe;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
         acceptor = make();
         auto opened = acceptor->open();
         const bool good = opened.has_value();
