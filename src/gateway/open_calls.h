@@ -36,7 +36,7 @@ struct CallFacts {
     bool streamed = false;
 };
 
-// As it lies in the file: 1,024 bytes, a page holds four. Changing it needs a new format number.
+// As it lies in the file: 1,024 bytes, a page holds four. Changing it needs another number in the name.
 struct CallSlot {
     enum State : std::uint32_t { is_free = 0, is_open = 1, is_ended = 2 };
     enum Flag : std::uint32_t { streamed = 1, committed = 2, aborted = 4, counted = 8, prompt_told = 16, lost = 32,

@@ -81,7 +81,7 @@ Status UsageJournal::load() {
     for (auto& segment : segments_) TANDEM_TRY(load_segment(segment, &segment == &segments_.back()));
     synced_ = next_sequence_ - 1;
     TANDEM_TRY(open_segment(next_sequence_));
-    TANDEM_LET(calls, OpenCalls::open(folder_ + "/calls", calls_max));
+    TANDEM_LET(calls, OpenCalls::open(folder_ + "/calls.1", calls_max));
     calls_ = std::move(calls);
     return settle_left();
 }

@@ -5,7 +5,7 @@
 // A call is entered by begin() before anything is sent for it, and leaves by append(): one that a killed gateway left
 // open is settled by the next open() from its last marks (open_calls.h), once.
 //
-// Folder: `epoch`, `acknowledged` (a number each), `calls`, segments `<first sequence>.rows` of records
+// Folder: `epoch`, `acknowledged` (a number each), `calls.1`, segments `<first sequence>.rows` of records
 //   u32 length, u32 CRC-32 of the text, text: the row as JSON (codec), both numbers little-endian.
 // A torn record at the end of the last segment (a crash while writing) is cut off at start; it was never counted.
 // Full (bytes_max, or the disk is): healthy() is false, and the gateway refuses new requests rather than serve them
