@@ -53,6 +53,19 @@ TEST(StreamMeter, stream_of_a_caller_that_wants_usage_passes_byte_for_byte) {
     EXPECT_EQ(meter.usage(), (traffic::TokenUsage{.prompt = 7, .completion = 2}));
 }
 
+TEST(StreamMeter, usage_is_found_wherever_it_stands_in_an_event) {
+    for (std::size_t pad = 0; pad < 70; ++pad) {
+        Sink sink;
+        StreamMeter meter({.usage = true}, sink);
+        const std::string tail = chunk("\"pad\":\"" + std::string(pad, 'e') + R"(","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2})");
+        ASSERT_TRUE(meter.feed(two + tail));
+        EXPECT_EQ(meter.usage(), (traffic::TokenUsage{.prompt = 7, .completion = 2})) << pad;
+        EXPECT_EQ(sink.text, two);
+        ASSERT_TRUE(meter.feed(chunk("\"pad\":\"" + std::string(pad, 'u') + R"(","error":{})")));
+        EXPECT_TRUE(meter.error_seen()) << pad;
+    }
+}
+
 TEST(StreamMeter, content_begins_with_what_a_caller_acts_on) {
     Sink sink;
     StreamMeter meter({.usage = false}, sink);

@@ -2,6 +2,7 @@
 #include "net/relay/client_connection.h"
 
 #include <charconv>
+#include <cstring>
 
 #include <sys/socket.h>
 
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t early_bytes_max = 64 * 1024;
 constexpr int reads_per_turn = 4;  // 256 KiB, then others get a turn
 constexpr Duration linger_for = seconds(2);
+constexpr std::size_t chunk_head = 18;  // as many hex digits as a size can have, CR LF
 
 void append_number(std::string& out, std::int64_t value, int base) {
     char digits[24];
@@ -232,12 +234,11 @@ void ClientConnection::send(std::string_view piece) {
     TANDEM_ASSERT(started_ && !finished_, "a piece belongs between start and finish");
     if (piece.empty() || head_only_) return;
     auto& out = outgoing_.tail();
-    if (chunked_) {
-        append_number(out, static_cast<std::int64_t>(piece.size()), 16);
-        out.append("\r\n");
+    if (chunked_ && chunk_at_ == no_chunk) {
+        chunk_at_ = out.size();
+        out.append(chunk_head, '0');
     }
     out.append(piece);
-    if (chunked_) out.append("\r\n");
     if (outgoing_.size() > high_water) was_full_ = true;
     queue_flush();
 }
@@ -246,8 +247,24 @@ void ClientConnection::finish() {
     if (state_ != State::exchange || finished_) return;
     TANDEM_ASSERT(started_, "an answer starts before it finishes");
     finished_ = true;
+    seal_chunk();
     if (chunked_ && !head_only_) outgoing_.append("0\r\n\r\n");
     queue_flush();
+}
+
+// What was sent since the last flush becomes one chunk: its size is known only now, and goes into the room kept for it.
+void ClientConnection::seal_chunk() {
+    if (chunk_at_ == no_chunk) return;
+    auto& out = outgoing_.tail();
+    char head[24];
+    auto* end = std::to_chars(head, head + sizeof head, out.size() - chunk_at_ - chunk_head, 16).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
+    const auto size = static_cast<std::size_t>(end - head);
+    out.erase(chunk_at_, chunk_head - size);
+    std::memcpy(out.data() + chunk_at_, head, size);
+    out.append("\r\n");
+    chunk_at_ = no_chunk;
 }
 
 void ClientConnection::abort() {
@@ -263,6 +280,7 @@ void ClientConnection::queue_flush() {
 void ClientConnection::on_flush() {
     flush_queued_ = false;
     if (state_ == State::closed) return;
+    seal_chunk();
     const auto before = outgoing_.size();
     const auto io = writable_ ? outgoing_.flush(socket_, tls_.get()) : IoState::blocked;
     if (io == IoState::broken) return peer_gone();

@@ -64,6 +64,7 @@ class ClientConnection final : public Watcher, public Exchange {
     void arm(Duration after);
     void arm_for_state();
     void queue_flush();
+    void seal_chunk();
 
     Acceptor& acceptor_;
     Fd socket_;
@@ -83,6 +84,8 @@ class ClientConnection final : public Watcher, public Exchange {
     bool flush_queued_ = false;
     bool was_full_ = false;      // the sink waits for on_drained
     bool head_only_ = false;     // HEAD: the body is left out
+    static constexpr std::size_t no_chunk = static_cast<std::size_t>(-1);
+    std::size_t chunk_at_ = no_chunk;  // where the chunk begins that is being gathered
     int requests_ = 0;
     std::int64_t body_since_ms_ = 0;
     std::int64_t progress_ms_ = 0;
