@@ -199,7 +199,7 @@ def main():
             for stream, what in ((False, "whole answer of 1 KB"), (True, "stream of 51 events")):
                 result.say(f"{what}: {options.rounds} rounds of {options.seconds} s for each")
                 nginx, ours = bench.compare(stream, options.seconds, options.rounds)
-                result.add(f"gateway CPU a request, {what}", ours[0], "us", bar="<= 2.5 x",
+                result.add(f"gateway CPU a request, {what}", ours[0], "us", bar="<= 0.7 x" if stream else "<= 1.0 x",
                            peer="nginx plain proxy", peer_value=nginx[0])
                 result.add(f"gateway requests/s on one core, {what}", ours[1], "1/s", peer="nginx plain proxy",
                            peer_value=nginx[1])
