@@ -259,7 +259,7 @@ TEST(RelayTls, files_that_can_not_be_used_change_nothing_and_are_told) {
     std::filesystem::copy_file(other.files().key_file, certificate.files().key_file,
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_FALSE((*identity)->refresh(10'000));
-    EXPECT_TRUE((*identity)->error().contains("does not belong to")) << (*identity)->error();
+    EXPECT_TRUE((*identity)->error().contains("key.pem: key values mismatch")) << (*identity)->error();
     certificate.issue("mended");
     EXPECT_FALSE((*identity)->refresh(11'000)) << "looks every two seconds at most";
     EXPECT_TRUE((*identity)->refresh(12'000));
