@@ -69,11 +69,12 @@ void State::forget() {
 
 void State::restore_rows(RecoveredState& recovered) {
     meta = recovered.meta;
-    for (model::Object& object : recovered.objects)
+    // Copied, not moved: copies lie close together, where what was read stands scattered among what reading it took,
+    // and would keep all of those pages.
+    for (const model::Object& object : recovered.objects)
         std::visit(
-            [&]<class T>(T& row) {
-                const RowId id = row.meta.id;
-                table<T>().restore(id, std::move(row));
+            [&]<class T>(const T& row) {
+                table<T>().restore(row.meta.id, row);
             },
             object);
     recovered.objects = {};
