@@ -26,6 +26,11 @@ class Profile {
     void take(Ticks from, Ticks to, std::int64_t amount) { add(from, to, -amount); }
     void give(Ticks from, Ticks to, std::int64_t amount) { add(from, to, amount); }
 
+    // The first step after `at`; no_end when there is none.
+    Ticks next_step(Ticks at) const {
+        const auto step = free_.upper_bound(at);
+        return step == free_.end() ? no_end : step->first;
+    }
     std::int64_t free_at(Ticks at) const { return std::prev(free_.upper_bound(at))->second; }
     // Is `amount` free all through [from, to)?
     bool fits(Ticks from, Ticks to, std::int64_t amount) const;

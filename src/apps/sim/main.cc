@@ -15,6 +15,7 @@ using Verb = int (*)(const std::vector<std::string>& words);
 const std::map<std::string, Verb>& verbs() {
     static const std::map<std::string, Verb> table{
         {"backfill", tandem::apps::sim_backfill},
+        {"deadlines", tandem::apps::sim_deadlines},
         {"jobs", tandem::apps::sim_jobs},
     };
     return table;

@@ -16,5 +16,6 @@ inline constexpr const char* sim_usage =
 int sim_seeds(const std::vector<std::string>& words);  // without a verb: a campaign of seeds
 int sim_jobs(const std::vector<std::string>& words);
 int sim_backfill(const std::vector<std::string>& words);
+int sim_deadlines(const std::vector<std::string>& words);
 
 }  // namespace tandem::apps

@@ -200,5 +200,61 @@ TEST(Traces, swf_takes_what_was_allocated_and_run_for_what_is_unknown) {
               std::string::npos);
 }
 
+const char* const curves = "global_batch_size,1,2,4\n64,1,1.8,nan\n128,0.5,,0\n";
+
+Result<std::vector<ElasticJob>> elastic(const std::string& rows, std::int64_t devices = 4) {
+    const TraceText trace{.name = "d.csv",
+                          .text = "submit_time,iteration,model_name,ddl,batch_size\n" + rows};
+    return read_elastic_jobs(
+        trace,
+        [](const std::string& model) -> Result<TraceText> {
+            if (model != "bert") return fail(ErrorCode::invalid, model + ".csv: no such file");
+            return TraceText{.name = "bert.csv", .text = curves};
+        },
+        devices);
+}
+
+TEST(Traces, elastic_jobs_take_the_sizes_that_their_curve_allows) {
+    const auto jobs = elastic("0,100,bert,200,64\n5,10,bert,50,128\n");
+    ASSERT_TRUE(jobs) << jobs.error().message;
+    EXPECT_EQ((*jobs)[0].useful.size(), 2u);
+    EXPECT_EQ((*jobs)[1].useful.size(), 1u);
+    EXPECT_NE(elastic("0,100,bert,200,32\n").error().message.find("d.csv:2: column batch_size"),
+              std::string::npos);
+    EXPECT_NE(elastic("0,100,gpt,200,64\n").error().message.find("d.csv:2: column model_name"),
+              std::string::npos);
+}
+
+TEST(Deadlines, who_can_not_be_in_time_is_refused_and_the_others_are) {
+    // Two devices: one job alone needs both, a second of the same kind does not fit beside it.
+    const auto jobs = elastic("0,180,bert,101,64\n0,180,bert,101,64\n0,50,bert,1000,64\n", 2);
+    ASSERT_TRUE(jobs);
+    const ElasticReport own = play_own_elastic(*jobs, 2, 20'000);
+    EXPECT_EQ(own.met, 2);
+    EXPECT_EQ(own.refused, 1);
+    EXPECT_EQ(play_edf(*jobs, 2).met, 2);
+    EXPECT_EQ(play_elasticflow(*jobs, 2, 20'000).refused, 1);
+}
+
+TEST(Deadlines, sizes_never_exceed_the_cluster_and_promises_hold_on_drawn_work) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Random random(seed_from(seed));
+        std::string rows;
+        std::int64_t at = 0;
+        for (int i = 0; i < 200; ++i) {
+            at += static_cast<std::int64_t>(random.below(60));
+            const auto count = 10 + static_cast<std::int64_t>(random.below(400));
+            const auto slack = static_cast<std::int64_t>(random.below(600));
+            rows += std::to_string(at) + "," + std::to_string(count) + ",bert," +
+                    std::to_string(at + count + slack) + ",64\n";
+        }
+        const auto jobs = elastic(rows);
+        ASSERT_TRUE(jobs);
+        const ElasticReport own = play_own_elastic(*jobs, 4, 20'000);
+        EXPECT_GE(own.met, play_edf(*jobs, 4).met) << "seed " << seed;
+        EXPECT_LE(200 - own.met - own.refused, 4) << "seed " << seed;
+    }
+}
+
 }  // namespace
 }  // namespace tandem::sim
