@@ -52,6 +52,7 @@ void describe(auto& v, Of<model::PoolSpec> auto& s) {
     v.field("flavor", s.flavor, {.note = "reserved: of which devices"});
     v.field("devices", s.devices,
             {.note = "reserved: whole devices", .min = 0, .max = model::limits::pool_devices_max});
+    v.field("placement", s.placement, {.note = "how its nodes are filled"});
 }
 
 void describe(auto& v, Of<model::HeldDevice> auto& s) {

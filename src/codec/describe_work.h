@@ -16,7 +16,7 @@ void describe(auto& v, Of<model::Resources> auto& s) {
             {.note = "of each replica; a fraction only below one",
              .min = 0,
              .max = model::limits::devices_milli_max});
-    v.field("flavor", s.flavor, {.note = "kind of device; empty: any one"});
+    v.field("flavor", s.flavor, {.note = "kind of device; \"a|b,c\": either of a and b, else c; empty: any one"});
     v.milli("cpu", s.cpu_milli, {.min = 0, .max = model::limits::cpu_milli_max});
     v.bytes("memory", s.memory_bytes, {.min = 0, .max = model::limits::memory_bytes_max});
 }

@@ -23,6 +23,7 @@ sched::Entry entry_of(const model::Replica& replica, sched::EntryKind kind, cons
             .node = replica.status.node,
             .devices = replica.status.devices,
             .flavor = flavor,
+            .asked = replica.spec.resources.flavor,
             .cpu_milli = replica.spec.resources.cpu_milli,
             .memory_bytes = replica.spec.resources.memory_bytes,
             .queue = replica.spec.queue,

@@ -58,6 +58,18 @@ struct EnumNames<Form> {
     static constexpr std::string_view values[] = {"physical-dedicated", "virtual-dedicated", "reserved", "shared", "spot"};
 };
 
+// How a pool's nodes are filled.
+//   tandem  so that what stays free is of use to the work that is typical here, and devices of a
+//           model that much of it insists on are kept for that
+//   fgd     by the fragmentation gradient alone
+//   pack    the fullest node that has room
+//   spread  the emptiest
+enum class PlacementPolicy : std::uint8_t { tandem, fgd, pack, spread };
+template <>
+struct EnumNames<PlacementPolicy> {
+    static constexpr std::string_view values[] = {"tandem", "fgd", "pack", "spread"};
+};
+
 // A reserved pool draws `devices` of `flavor` out of pool `from` and keeps them, also while idle.
 // A shared pool owns every device that no other pool holds. This release delivers shared and reserved.
 struct PoolSpec {
@@ -66,6 +78,7 @@ struct PoolSpec {
     std::string from{};                   // reserved: the shared pool it draws from
     std::string flavor{};                 // reserved
     std::int64_t devices = 0;             // reserved: whole devices
+    PlacementPolicy placement = PlacementPolicy::tandem;
     bool operator==(const PoolSpec&) const = default;
 };
 struct HeldDevice {

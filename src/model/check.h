@@ -27,6 +27,8 @@ Status check_digest(std::string_view digest, std::string_view field);
 // What callers write as "model": letters, digits and ._-/, at most 128.
 Status check_public_name(std::string_view name, std::string_view field);
 Status check_flavor(std::string_view flavor, std::string_view field);
+// Resources::flavor: "a|b,c".
+Status check_flavor_choice(std::string_view choice, std::string_view field);
 Status check_priority(std::int64_t priority);
 
 Status check_resources(const Resources& resources, const std::string& field);

@@ -54,6 +54,21 @@ Status check_flavor(std::string_view flavor, std::string_view field) {
     return check_name(flavor, field);
 }
 
+Status check_flavor_choice(std::string_view choice, std::string_view field) {
+    constexpr std::size_t flavors_max = 16;
+    std::size_t count = 0;
+    while (!choice.empty()) {
+        const std::size_t end = choice.find_first_of("|,");
+        const std::string_view flavor = choice.substr(0, end);
+        if (++count > flavors_max) return bad(field, "may name at most 16 flavors");
+        if (flavor.empty() || end == choice.size() - 1)
+            return bad(field, "must be flavors with \"|\" (either) or \",\" (else) between them");
+        TANDEM_TRY(check_name(flavor, field));
+        choice.remove_prefix(std::min(flavor.size() + 1, choice.size()));
+    }
+    return {};
+}
+
 Status check_resources(const Resources& resources, const std::string& field) {
     const std::string devices = field + ".devices";
     if (resources.devices <= 0 || resources.devices > limits::devices_milli_max)
@@ -66,7 +81,7 @@ Status check_resources(const Resources& resources, const std::string& field) {
             fmt::format(
                 "must be whole above one device (a fraction is a share of a single one), is {}",
                 render_milli(resources.devices)));
-    TANDEM_TRY(check_flavor(resources.flavor, field + ".flavor"));
+    TANDEM_TRY(check_flavor_choice(resources.flavor, field + ".flavor"));
     TANDEM_TRY(
         check_amount(resources.cpu_milli, limits::cpu_milli_max, render_milli, field + ".cpu"));
     return check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes,

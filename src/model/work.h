@@ -14,7 +14,8 @@
 
 namespace tandem::model {
 
-// What one replica needs. devices in milli (fractions only below 1000); flavor empty: any one flavor.
+// What one replica needs. devices in milli (fractions only below 1000). flavor: "a|b,c" is either of a
+// and b, whichever suits better, else c; empty: any one flavor.
 struct Resources {
     std::int64_t devices = 0;
     std::string flavor{};

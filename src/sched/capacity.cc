@@ -134,8 +134,11 @@ void Capacity::make_cells(NodeState& node, const NodeFacts& facts, const Owners&
 void Capacity::enlist(int position, bool in) {
     NodeState& node = nodes_[static_cast<std::size_t>(position)];
     if (!node.usable) return;
+    if (in && node.cells.empty()) bare_.insert(position);
+    if (!in) bare_.erase(position);
     for (Cell& cell : node.cells) {
         Domain& domain = domains_[static_cast<std::size_t>(cell.domain)];
+        domain.rooms.touch(position);
         for (std::size_t view = 0; view < 2; ++view) {
             domain.whole[view].move(position, in ? -1 : cell.whole[view],
                                     in ? cell.whole[view] : -1);
@@ -182,6 +185,8 @@ void Capacity::change(const Slot& slot, int sign) {
     NodeState& node = nodes_[static_cast<std::size_t>(position)];
     change_amount(node.cpu, slot.cpu_milli, slot, sign);
     change_amount(node.memory, slot.memory_bytes, slot, sign);
+    for (const Cell& cell : node.cells)
+        domains_[static_cast<std::size_t>(cell.domain)].rooms.touch(position);
     int open = -1;  // cell whose change is not yet settled
     Cell before{};
     for (const Share& share : slot.shares) {
@@ -204,6 +209,46 @@ void Capacity::change(const Slot& slot, int sign) {
     }
     if (open >= 0 && node.usable)
         settle(position, node.cells[static_cast<std::size_t>(open)], before);
+}
+
+Rooms& Capacity::rooms_of(int index) {
+    Rooms& rooms = domains_[static_cast<std::size_t>(index)].rooms;
+    for (int position : rooms.changed()) {
+        const NodeState& node = nodes_[static_cast<std::size_t>(position)];
+        if (!node.usable || std::ranges::find(node.cells, index, &Cell::domain) == node.cells.end()) {
+            rooms.drop(position);
+            continue;
+        }
+        fill_key(node, index);
+        rooms.put(position, key_);
+    }
+    rooms.settled();
+    return rooms;
+}
+
+// A device that somebody leaves to another project, or that nobody may take now, has nothing left.
+void Capacity::fill_key(const NodeState& node, int domain) {
+    order_.clear();
+    for (const Dev& device : node.devices) {
+        if (device.cell < 0 || node.cells[static_cast<std::size_t>(device.cell)].domain != domain)
+            continue;
+        if (is_whole(device, View::now)) {
+            order_.emplace_back(1000, no_name);
+            continue;
+        }
+        const bool open = device.healthy && device.stayers > 0 &&
+                          (device.leavers == 0 || device.leave_project == device.stay_project);
+        const std::int32_t left = open ? device.free(View::now) : 0;
+        order_.emplace_back(left, left > 0 ? device.stay_project : no_name);
+    }
+    std::ranges::sort(order_, std::ranges::greater{});
+    key_.cpu_left = node.cpu.free(View::now);
+    key_.left.clear();
+    key_.projects.clear();
+    for (const auto& [left, project] : order_) {
+        key_.left.push_back(left);
+        key_.projects.push_back(project);
+    }
 }
 
 Dev* Capacity::find_device(NodeState& node, std::int64_t index) {

@@ -21,6 +21,7 @@
 #include "sched/facts.h"
 #include "sched/node_bitmap.h"
 #include "sched/quota.h"
+#include "sched/rooms.h"
 
 namespace tandem::sched {
 
@@ -84,6 +85,7 @@ struct Domain {
     std::array<Buckets, 2> whole{};
     NodeBitmap nodes{};  // usable, with a healthy device
     NodeBitmap partial{};
+    Rooms rooms{};
 };
 
 // Who holds which device, when it is not the shared pool.
@@ -116,6 +118,13 @@ class Capacity {
     // Domains of a pool in order of their flavors' names.
     const std::vector<int>& domains_of(int pool) const;
     static const Dev* find_device(const NodeState& node, std::int64_t index);
+    // Of a domain, with all changes taken in.
+    Rooms& rooms_of(int domain);
+    // Usable nodes that take part in no domain.
+    const NodeBitmap& bare() const { return bare_; }
+    void forget_scores() {
+        for (Domain& domain : domains_) domain.rooms.forget_scores();
+    }
 
   private:
     static Dev* find_device(NodeState& node, std::int64_t index);
@@ -125,6 +134,7 @@ class Capacity {
     void enlist(int position, bool in);
     void settle(int position, Cell& cell, const Cell& before);
     int need_domain(int pool, int flavor);
+    void fill_key(const NodeState& node, int domain);
 
     const Names* names_;
     std::vector<NodeState> nodes_{};
@@ -133,6 +143,9 @@ class Capacity {
     std::map<std::pair<int, int>, int> by_pool_flavor_{};
     std::map<int, std::vector<int>> by_pool_{};
     std::vector<int> none_{};
+    NodeBitmap bare_{};
+    RoomKey key_{};  // being filled; kept for their memory
+    std::vector<std::pair<std::int32_t, int>> order_{};
 };
 
 }  // namespace tandem::sched

@@ -18,6 +18,7 @@ std::size_t spot(int index) {
 // 3 those whom the placements of this pass may help are looked at once more.
 Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     ensure_built();
+    mix_is_fresh = false;
     Plan plan;
     fill_pools(plan);
     Turns turns(quota, waiting,

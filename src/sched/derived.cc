@@ -169,10 +169,23 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
                  .priority = demand.priority};
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
-        key.shape.push_back({part.count, part.each.devices, names.intern(part.each.flavor),
+        key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),
                              part.each.cpu_milli, part.each.memory_bytes});
     }
     return key;
+}
+
+int Planner::Inside::intern_choice(const std::string& text) {
+    const int number = names.intern(text);
+    if (number != no_name && !flavor_choices.contains(number))
+        flavor_choices.emplace(number, parse_choice(names, text));
+    return number;
+}
+
+const FlavorChoice& Planner::Inside::choice_of(int asked) const {
+    static const FlavorChoice any{};
+    const auto known = flavor_choices.find(asked);
+    return known == flavor_choices.end() ? any : known->second;
 }
 
 const ClassView& Planner::Inside::view_of(int class_index) {
@@ -180,7 +193,11 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     ClassView& view = views[spot(class_index)];
     const WorkClass& group = waiting.group(class_index);
     if (view.built == builds && view.serial == group.serial) return view;
-    view = {.built = builds, .serial = group.serial, .node = quota.find(group.key.queue)};
+    view = {.built = builds,
+            .serial = group.serial,
+            .node = quota.find(group.key.queue),
+            .queue = group.key.queue,
+            .project = group.key.project};
     if (view.node < 0 || quota.nodes()[spot(view.node)].stopped) {
         view.closed = model::ReasonCode::queue_unavailable;
         return view;
@@ -188,6 +205,7 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     const QueueNode& queue = quota.nodes()[spot(view.node)];
     view.pool = queue.pool;
     const auto pool = pools.find(queue.pool);
+    if (pool != pools.end()) view.placement = pool->second.placement;
     if (pool == pools.end())
         view.closed = model::ReasonCode::pool_unavailable;
     else if (!admits(queue.projects, group.key.project) ||
@@ -196,8 +214,15 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     }
     const std::vector<int>& domains = capacity.domains_of(view.pool);
     for (const ShapePart& part : group.key.shape) {
-        int flavor = part.flavor;
-        if (flavor == no_name && !domains.empty()) flavor = capacity.domain(domains.front()).flavor;
+        view.parts.push_back({.asked = part.flavor});
+        const FlavorChoice& choice = choice_of(part.flavor);
+        int flavor = choice.single();
+        if (flavor == no_name) {
+            const auto first = std::ranges::find_if(domains, [&](int index) {
+                return choice.admits(capacity.domain(index).flavor);
+            });
+            if (first != domains.end()) flavor = capacity.domain(*first).flavor;
+        }
         const int flavor_row = quota.flavor_row(flavor);
         if (flavor_row < 0 || part.devices == 0) continue;
         const std::int64_t milli = bounded_product(part.devices, part.count);

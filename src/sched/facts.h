@@ -52,6 +52,7 @@ struct PoolFacts {
     int from = no_name;
     int flavor = no_name;
     std::int64_t devices = 0;
+    model::PlacementPolicy placement = model::PlacementPolicy::tandem;
     std::vector<DeviceKey> held{};  // sorted
     bool operator==(const PoolFacts&) const = default;
 };
@@ -95,6 +96,7 @@ struct Slot {
     RowId workload{};
     int node = no_name;
     int flavor = no_name;
+    int asked = no_name;  // name of the flavor choice
     int queue = no_name;
     int pool = no_name;
     int project = no_name;

@@ -33,7 +33,8 @@ std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& fact
     Fingerprint print;
     print << names.fingerprint(name) << facts.id.value << static_cast<std::int64_t>(facts.form)
           << sum_of(names, facts.projects) << names.fingerprint(facts.from)
-          << names.fingerprint(facts.flavor) << facts.devices;
+          << names.fingerprint(facts.flavor) << facts.devices
+          << static_cast<std::int64_t>(facts.placement);
     std::uint64_t held = 0;
     for (const DeviceKey& key : facts.held) {
         Fingerprint one;
@@ -66,6 +67,7 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
     Fingerprint print;
     print << slot.id.value << slot.part << static_cast<std::int64_t>(slot.kind)
           << slot.workload.value << names.fingerprint(slot.node) << names.fingerprint(slot.flavor)
+          << names.fingerprint(slot.asked)
           << names.fingerprint(slot.queue) << names.fingerprint(slot.pool)
           << names.fingerprint(slot.project) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);

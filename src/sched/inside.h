@@ -19,6 +19,7 @@
 
 #include "sched/capacity.h"
 #include "sched/facts.h"
+#include "sched/flavor_choice.h"
 #include "sched/planner.h"
 #include "sched/quota.h"
 #include "sched/waiting.h"
@@ -77,16 +78,41 @@ struct WorkloadState {
     bool empty() const { return slots.empty() && !occupant; }
 };
 
+// Work of one kind, for the mix: of what waits and runs.
+struct MixKey {
+    int asked = no_name;  // the flavor choice
+    Ask ask{};
+    bool operator==(const MixKey&) const = default;
+};
+struct MixKeyHash {
+    std::size_t operator()(const MixKey& key) const noexcept {
+        const auto cpu = static_cast<std::uint64_t>(key.ask.cpu_milli);
+        const auto devices = static_cast<std::uint64_t>(key.ask.devices);
+        return static_cast<std::size_t>((cpu * 31 + devices) * 0x9e3779b97f4a7c15ULL) ^
+               static_cast<std::size_t>(key.asked);
+    }
+};
+
 // What a class needs of quota, with its places in the derived tables. Made when first asked for
 // after a build.
+struct PartView {
+    int asked = no_name;  // the flavor choice
+    // Domains that it may go to, by preference, and how many domains there were when this was made.
+    std::vector<std::vector<int>> tiers{};
+    std::size_t domains = 0;
+};
 struct ClassView {
     std::int64_t built = -1;
     std::int64_t serial = -1;
     int node = -1;  // of the quota tree
+    int queue = no_name;
+    int project = no_name;
     int pool = no_name;
+    model::PlacementPolicy placement = model::PlacementPolicy::tandem;
     model::ReasonCode closed =
         model::ReasonCode::none;  // why it may not be placed whatever is free
     std::vector<Need> needs{};
+    std::vector<PartView> parts{};
 };
 
 // Why a placement failed, for verdicts: the first constraint that bound.
@@ -127,7 +153,15 @@ struct Planner::Inside {
     std::vector<std::vector<int>> slots_of_node{};  // by name
     std::unordered_map<int, std::set<RowId>> occupants_of_queue{};
     Waiting waiting{};
+    std::unordered_map<int, FlavorChoice> flavor_choices{};  // by the name of their text
+    std::vector<MixCount> told_mix{};
     // --- derived ---
+    std::unordered_map<MixKey, std::int64_t, MixKeyHash> asked_counts{};
+    std::map<int, std::int64_t> capacity_by_flavor{};  // healthy milli-devices
+    TypicalMix mix{};
+    std::vector<MixCount> mix_counts{};  // what it was made of
+    std::map<int, std::int64_t> mix_capacity{};
+    bool mix_is_fresh = false;
     bool dirty = true;
     std::int64_t builds = 0;
     int shared_pool = no_name;
@@ -175,22 +209,53 @@ struct Planner::Inside {
     void wake_after_release(const Slot& slot);
     void wake_node(int node_name);
     ClassKey key_of(const Demand& demand);
+    int intern_choice(const std::string& text);
+    const FlavorChoice& choice_of(int asked) const;
+    const FlavorChoice& choice_of(const std::string& text) const {
+        return choice_of(names.find(text));
+    }
+
+    // typical.cc
+    void count_devices(const NodeFacts& facts, std::int64_t sign);
+    void count_asked(const ClassKey& key, std::int64_t sign);
+    void count_asked(const Slot& slot, std::int64_t sign);
+    std::vector<MixCount> learned_counts() const;
+    const TypicalMix& typical_mix();
     const ClassView& view_of(int class_index);
     struct Recount;
     std::string recount();
 
     // placement.cc
     bool place(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
+    const ClassView& refresh_parts(int class_index);
     bool place_part(const ClassView& view, const Demand& demand, std::size_t part, Attempt& attempt,
                     Plan& plan);
-    bool place_in(int domain, const Demand& demand, std::size_t part, Attempt& attempt, Plan& plan);
+    bool place_in(int domain, const ClassView& view, const Demand& demand, std::size_t part,
+                  Attempt& attempt, Plan& plan);
+    std::vector<std::vector<int>> list_candidates(int pool, int asked, int only_flavor) const;
+    bool has_quota(const ClassView& view, int flavor, std::int64_t need, Attempt& attempt) const;
+    void order_by_score(std::vector<int>& domains, const ClassView& view, const DemandPart& part,
+                        Plan& plan);
+    RoomChoice choose_room(int domain, const ClassView& view, const model::Resources& each,
+                           Plan& plan);
     bool place_without_devices(const ClassView& view, const Demand& demand, std::size_t part,
                                Attempt& attempt, Plan& plan);
-    int find_node(const Domain& domain, const model::Resources& each, View view, Plan& plan) const;
-    bool find_share(const Domain& domain, const Demand& demand, const model::Resources& each,
-                    const Attempt& attempt, int& node, std::int64_t& device, Plan& plan) const;
-    void take(int node, int flavor, std::vector<Share> shares, const Demand& demand,
-              std::size_t part, Attempt& attempt);
+    int find_bare(const model::Resources& each, Plan& plan) const;
+    int find_node(const Domain& domain, const model::Resources& each, View view, bool spread,
+                  Plan& plan) const;
+    struct Found {
+        int node = -1;
+        std::vector<Share> shares{};
+    };
+    Found find_room(int domain, const ClassView& view, const Demand& demand, std::size_t part,
+                    const Attempt& attempt, Plan& plan);
+    std::vector<Share> whole_devices(const Domain& domain, int node, std::int64_t count,
+                                     View view) const;
+    Found find_share(const Domain& domain, const ClassView& view, const model::Resources& each,
+                     const Attempt& attempt, Plan& plan) const;
+    bool has_mine(const Attempt& attempt, int node_name, std::int64_t device) const;
+    void take(int node, int flavor, std::vector<Share> shares, const ClassView& view,
+              const Demand& demand, std::size_t part, Attempt& attempt);
     void write(const Demand& demand, Attempt& attempt, Placement& out) const;
 
     // preemption.cc

@@ -40,6 +40,14 @@ bool takes_share(const Dev& device, std::int64_t milli, int project, View view) 
     return view == View::future || device.leavers == 0 || device.leave_project == project;
 }
 
+bool is_spread(const ClassView& view) {
+    return view.placement == model::PlacementPolicy::spread;
+}
+bool is_scored(const ClassView& view) {
+    return view.placement == model::PlacementPolicy::tandem ||
+           view.placement == model::PlacementPolicy::fgd;
+}
+
 }  // namespace
 
 void Attempt::add_key(WakeKey key) {
@@ -48,7 +56,7 @@ void Attempt::add_key(WakeKey key) {
 
 bool Planner::Inside::place(int class_index, const Demand& demand, Attempt& attempt, Plan& plan) {
     const std::size_t mark = journal.size();
-    const ClassView view = view_of(class_index);
+    const ClassView& view = refresh_parts(class_index);
     attempt.placed.clear();
     if (view.closed != model::ReasonCode::none) return false;
     if (demand.parts.size() == 1) {
@@ -64,73 +72,133 @@ bool Planner::Inside::place(int class_index, const Demand& demand, Attempt& atte
     return false;
 }
 
+// The domains that work may go to, those of one preference together. Where several flavors will do
+// and `only_flavor` is named, it is that one.
+std::vector<std::vector<int>> Planner::Inside::list_candidates(int pool, int asked,
+                                                               int only_flavor) const {
+    const FlavorChoice& choice = choice_of(asked);
+    const bool narrowed = choice.single() == no_name && only_flavor != no_name;
+    std::vector<std::vector<int>> tiers(std::max<std::size_t>(1, choice.tiers.size()));
+    for (int index : capacity.domains_of(pool)) {
+        const int flavor = capacity.domain(index).flavor;
+        if (narrowed && flavor != only_flavor) continue;
+        for (std::size_t t = 0; t < tiers.size(); ++t) {
+            if (choice.is_any() ||
+                std::ranges::find(choice.tiers[t], flavor) != choice.tiers[t].end())
+                tiers[t].push_back(index);
+        }
+    }
+    return tiers;
+}
+
+// A node's first device of a flavor in a pool makes a domain, without a build.
+const ClassView& Planner::Inside::refresh_parts(int class_index) {
+    view_of(class_index);
+    ClassView& view = views[spot(class_index)];
+    for (PartView& part : view.parts) {
+        if (part.domains == capacity.domains().size()) continue;
+        part.domains = capacity.domains().size();
+        part.tiers = list_candidates(view.pool, part.asked, no_name);
+    }
+    return view;
+}
+
 bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, std::size_t part,
                                  Attempt& attempt, Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
     if (wanted.each.devices == 0) return place_without_devices(view, demand, part, attempt, plan);
-    const int flavor =
-        wanted.each.flavor.empty() ? attempt.only_flavor : names.find(wanted.each.flavor);
-    const bool any = flavor == no_name && wanted.each.flavor.empty();
     const std::int64_t need = bounded_product(wanted.each.devices, wanted.count);
     bool tried = false;
-    for (int index : capacity.domains_of(view.pool)) {
-        const Domain& domain = capacity.domain(index);
-        if (!any && domain.flavor != flavor) continue;
-        tried = true;
-        plan.steps_used += 1;
-        const int row = quota.flavor_row(domain.flavor);
-        if (const auto bound = quota.find_bound(view.node, row, need, attempt.view)) {
-            for (int node = view.node; node >= 0; node = quota.nodes()[spot(node)].parent) {
-                attempt.add_key(
-                    {WakeOn::quota, static_cast<std::int64_t>(quota.row_index(node, row))});
-                if (node == bound->node) break;
-            }
-            attempt.shortages.push_back(
-                {model::ReasonCode::quota_exhausted, domain.flavor, need, *bound});
-            continue;
+    const PartView& known = view.parts[part];
+    std::vector<std::vector<int>> narrowed;
+    if (attempt.only_flavor != no_name)
+        narrowed = list_candidates(view.pool, known.asked, attempt.only_flavor);
+    for (const std::vector<int>& tier : attempt.only_flavor == no_name ? known.tiers : narrowed) {
+        std::vector<int> open;
+        for (int index : tier) {
+            tried = true;
+            plan.steps_used += 1;
+            if (has_quota(view, capacity.domain(index).flavor, need, attempt)) open.push_back(index);
         }
-        const std::size_t mark = journal.size();
-        const std::size_t placed = attempt.placed.size();
-        if (place_in(index, demand, part, attempt, plan)) return true;
-        undo_to(mark);
-        attempt.placed.resize(placed);
-        attempt.add_key({WakeOn::domain, index});
+        if (open.size() > 1 && attempt.view == View::now)
+            order_by_score(open, view, wanted, plan);
+        for (int index : open) {
+            const std::size_t mark = journal.size();
+            const std::size_t placed = attempt.placed.size();
+            if (place_in(index, view, demand, part, attempt, plan)) return true;
+            undo_to(mark);
+            attempt.placed.resize(placed);
+            attempt.add_key({WakeOn::domain, index});
+        }
     }
-    if (!tried) attempt.shortages.push_back({model::ReasonCode::no_capacity, flavor, need});
+    if (!tried) {
+        const int single = choice_of(known.asked).single();
+        const int flavor = single == no_name ? attempt.only_flavor : single;
+        attempt.shortages.push_back({model::ReasonCode::no_capacity, flavor, need});
+    }
     attempt.add_key({WakeOn::pool, view.pool});
     return false;
 }
 
-bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part, Attempt& attempt,
-                               Plan& plan) {
+bool Planner::Inside::has_quota(const ClassView& view, int flavor, std::int64_t need,
+                                Attempt& attempt) const {
+    const int row = quota.flavor_row(flavor);
+    const auto bound = quota.find_bound(view.node, row, need, attempt.view);
+    if (!bound) return true;
+    for (int node = view.node; node >= 0; node = quota.nodes()[spot(node)].parent) {
+        attempt.add_key({WakeOn::quota, static_cast<std::int64_t>(quota.row_index(node, row))});
+        if (node == bound->node) break;
+    }
+    attempt.shortages.push_back({model::ReasonCode::quota_exhausted, flavor, need, *bound});
+    return false;
+}
+
+// Domains where the first replica has the better place come first; of equals the lower node.
+void Planner::Inside::order_by_score(std::vector<int>& domains, const ClassView& view,
+                                     const DemandPart& part, Plan& plan) {
+    if (!is_scored(view)) return;
+    std::vector<std::pair<RoomChoice, std::size_t>> found;
+    for (int index : domains)
+        found.emplace_back(choose_room(index, view, part.each, plan), found.size());
+    std::ranges::sort(found, [](const auto& a, const auto& b) {
+        if ((a.first.node >= 0) != (b.first.node >= 0)) return a.first.node >= 0;
+        if (a.first.score != b.first.score) return a.first.score > b.first.score;
+        if (a.first.node != b.first.node) return a.first.node < b.first.node;
+        return a.second < b.second;  // no node has room: in the order of the flavors' names
+    });
+    const std::vector<int> before = domains;
+    for (std::size_t i = 0; i < domains.size(); ++i) domains[i] = before[found[i].second];
+}
+
+RoomChoice Planner::Inside::choose_room(int domain, const ClassView& view,
+                                        const model::Resources& each, Plan& plan) {
+    RoomAsk ask{.ask = {each.cpu_milli, each.devices},
+                .policy = view.placement == model::PlacementPolicy::fgd ? Policy::fgd
+                                                                        : Policy::tandem};
+    if (ask.ask.is_share()) ask.project = view.project;
+    const FlavorMix& flavor_mix = typical_mix().of(capacity.domain(domain).flavor);
+    return capacity.rooms_of(domain).choose(
+        ask, flavor_mix,
+        [&](int position) { return fits_beside(capacity.node(position), each, View::now); },
+        plan.steps_used);
+}
+
+bool Planner::Inside::place_in(int index, const ClassView& view, const Demand& demand,
+                               std::size_t part, Attempt& attempt, Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
-    const std::int64_t need = bounded_product(wanted.each.devices, wanted.count);
     const Domain& domain = capacity.domain(index);
     const bool whole = wanted.each.devices % 1000 == 0;
     const std::int64_t size = wanted.each.devices / 1000;
-    Shortage shortage{model::ReasonCode::no_capacity, domain.flavor, need};
+    Shortage shortage{model::ReasonCode::no_capacity, domain.flavor,
+                      bounded_product(wanted.each.devices, wanted.count)};
     if (whole && domain.whole[at(attempt.view)].fitting(size) < wanted.count) {
         attempt.shortages.push_back(shortage);
         return false;
     }
     for (std::int64_t member = 0; member < wanted.count; ++member) {
-        int node = -1;
-        std::vector<Share> shares;
-        if (whole) {
-            node = find_node(domain, wanted.each, attempt.view, plan);
-            if (node < 0) break;
-            for (const Dev& device : capacity.node(node).devices) {
-                if (static_cast<std::int64_t>(shares.size()) == size) break;
-                if (device.owner != domain.pool || device.flavor != domain.flavor) continue;
-                if (is_whole_free(device, attempt.view)) shares.push_back({device.index, 1000});
-            }
-        } else {
-            shares.push_back({0, wanted.each.devices});
-            if (!find_share(domain, demand, wanted.each, attempt, node, shares.front().device,
-                            plan))
-                break;
-        }
-        take(node, domain.flavor, std::move(shares), demand, part, attempt);
+        Found found = find_room(index, view, demand, part, attempt, plan);
+        if (found.node < 0) break;
+        take(found.node, domain.flavor, std::move(found.shares), view, demand, part, attempt);
         attempt.placed.back().member = member;
         if (member + 1 == wanted.count) return true;
     }
@@ -139,12 +207,57 @@ bool Planner::Inside::place_in(int index, const Demand& demand, std::size_t part
     return false;
 }
 
-// Best fit: the fewest free devices that suffice, then the oldest node.
+// A place for one replica. What has to wait for others to leave takes the tightest node: there the
+// choice is among what the fewest have to leave for. So do shares of a gang, whose members may not
+// meet on a device.
+Planner::Inside::Found Planner::Inside::find_room(int index, const ClassView& view,
+                                                  const Demand& demand, std::size_t part,
+                                                  const Attempt& attempt, Plan& plan) {
+    const model::Resources& each = demand.parts[part].each;
+    const Domain& domain = capacity.domain(index);
+    const bool whole = each.devices % 1000 == 0;
+    const bool alone = demand.parts.size() == 1 && demand.parts[part].count == 1;
+    if (attempt.view == View::now && is_scored(view) && (whole || alone)) {
+        const RoomChoice choice = choose_room(index, view, each, plan);
+        if (choice.node < 0) return {};
+        if (whole)
+            return {choice.node,
+                    whole_devices(domain, choice.node, each.devices / 1000, View::now)};
+        for (const Dev& device : capacity.node(choice.node).devices) {
+            if (device.owner != domain.pool || device.flavor != domain.flavor) continue;
+            const bool open = choice.device_left == 1000
+                                  ? is_whole_free(device, View::now)
+                                  : device.free(View::now) == choice.device_left &&
+                                        takes_share(device, each.devices, view.project, View::now);
+            if (open) return {choice.node, {{device.index, each.devices}}};
+        }
+        return {};
+    }
+    if (!whole) return find_share(domain, view, each, attempt, plan);
+    const int node = find_node(domain, each, attempt.view, is_spread(view), plan);
+    if (node < 0) return {};
+    return {node, whole_devices(domain, node, each.devices / 1000, attempt.view)};
+}
+
+std::vector<Share> Planner::Inside::whole_devices(const Domain& domain, int node,
+                                                  std::int64_t count, View view) const {
+    std::vector<Share> shares;
+    shares.reserve(static_cast<std::size_t>(count));
+    for (const Dev& device : capacity.node(node).devices) {
+        if (static_cast<std::int64_t>(shares.size()) == count) break;
+        if (device.owner != domain.pool || device.flavor != domain.flavor) continue;
+        if (is_whole_free(device, view)) shares.push_back({device.index, 1000});
+    }
+    return shares;
+}
+
+// The fewest free devices that suffice (spread: the most), then the oldest node.
 int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, View view,
-                               Plan& plan) const {
+                               bool spread, Plan& plan) const {
     const Buckets& buckets = domain.whole[at(view)];
-    for (std::size_t g = static_cast<std::size_t>(each.devices / 1000); g < buckets.nodes.size();
-         ++g) {
+    const std::size_t least = static_cast<std::size_t>(each.devices / 1000);
+    for (std::size_t step = least; step < buckets.nodes.size(); ++step) {
+        const std::size_t g = spread ? buckets.nodes.size() - 1 - (step - least) : step;
         if (buckets.count[g] == 0) continue;
         for (int node = buckets.nodes[g].first(); node >= 0;
              node = buckets.nodes[g].first(node + 1)) {
@@ -155,54 +268,75 @@ int Planner::Inside::find_node(const Domain& domain, const model::Resources& eac
     return -1;
 }
 
-bool Planner::Inside::find_share(const Domain& domain, const Demand& demand,
-                                 const model::Resources& each, const Attempt& attempt, int& node,
-                                 std::int64_t& device, Plan& plan) const {
-    const int project = names.find(demand.project);
-    const auto is_mine = [&](int name, std::int64_t index) {  // members of one gang share no device
-        return std::ranges::any_of(attempt.placed, [&](const Attempt::Placed& placed) {
-            const Slot& slot = slots[spot(placed.slot)];
-            return slot.node == name && std::ranges::any_of(slot.shares, [&](const Share& s) {
-                       return s.device == index;
-                   });
-        });
+bool Planner::Inside::has_mine(const Attempt& attempt, int node_name, std::int64_t device) const {
+    return std::ranges::any_of(attempt.placed, [&](const Attempt::Placed& placed) {
+        const Slot& slot = slots[spot(placed.slot)];
+        return slot.node == node_name && std::ranges::any_of(slot.shares, [&](const Share& share) {
+                   return share.device == device;
+               });
+    });
+}
+
+// On the device in use that it fills best, else on a free one (spread: the other way round).
+Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const ClassView& view,
+                                                   const model::Resources& each,
+                                                   const Attempt& attempt, Plan& plan) const {
+    const bool spread = is_spread(view);
+    const auto on_free_device = [&]() -> Found {
+        const model::Resources one{
+            .devices = 1000, .cpu_milli = each.cpu_milli, .memory_bytes = each.memory_bytes};
+        const int node = find_node(domain, one, attempt.view, spread, plan);
+        if (node < 0) return {};
+        std::vector<Share> shares = whole_devices(domain, node, 1, attempt.view);
+        shares.front().milli = each.devices;
+        return {node, std::move(shares)};
     };
-    for (int at_node = domain.partial.first(); at_node >= 0;
-         at_node = domain.partial.first(at_node + 1)) {
-        const NodeState& state = capacity.node(at_node);
+    if (spread) {
+        if (Found found = on_free_device(); found.node >= 0) return found;
+    }
+    for (int node = domain.partial.first(); node >= 0; node = domain.partial.first(node + 1)) {
+        const NodeState& state = capacity.node(node);
         plan.steps_used += 1;
         if (!fits_beside(state, each, attempt.view)) continue;
         const Dev* best = nullptr;
         for (const Dev& candidate : state.devices) {
             if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;
-            if (!takes_share(candidate, each.devices, project, attempt.view) ||
-                is_mine(state.name, candidate.index))
+            if (!takes_share(candidate, each.devices, view.project, attempt.view) ||
+                has_mine(attempt, state.name, candidate.index))
                 continue;
             if (best == nullptr || candidate.free(attempt.view) < best->free(attempt.view))
                 best = &candidate;
         }
-        if (best == nullptr) continue;
-        node = at_node;
-        device = best->index;
-        return true;
+        if (best != nullptr) return {node, {{best->index, each.devices}}};
     }
-    const model::Resources one{
-        .devices = 1000, .cpu_milli = each.cpu_milli, .memory_bytes = each.memory_bytes};
-    node = find_node(domain, one, attempt.view, plan);
-    if (node < 0) return false;
-    for (const Dev& candidate : capacity.node(node).devices) {
-        if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;
-        if (!is_whole_free(candidate, attempt.view)) continue;
-        device = candidate.index;
-        return true;
-    }
-    return false;
+    return spread ? Found{} : on_free_device();
 }
 
+// Nodes without devices first; then where it takes the least from the work that needs devices; at
+// last all nodes in turn, which proves that there is no place.
 bool Planner::Inside::place_without_devices(const ClassView& view, const Demand& demand,
                                             std::size_t part, Attempt& attempt, Plan& plan) {
     const DemandPart& wanted = demand.parts[part];
     std::int64_t member = 0;
+    const auto put = [&](int node) {
+        take(node, no_name, {}, view, demand, part, attempt);
+        attempt.placed.back().member = member++;
+    };
+    while (member < wanted.count && attempt.view == View::now && is_scored(view)) {
+        int node = view.pool == shared_pool ? find_bare(wanted.each, plan) : -1;
+        RoomChoice best;
+        for (int index : capacity.domains_of(view.pool)) {
+            if (node >= 0) break;
+            const RoomChoice choice = choose_room(index, view, wanted.each, plan);
+            if (choice.node < 0) continue;
+            if (best.node < 0 || choice.score > best.score ||
+                (choice.score == best.score && choice.node < best.node))
+                best = choice;
+        }
+        node = node >= 0 ? node : best.node;
+        if (node < 0) break;
+        put(node);
+    }
     for (int node = 0; node < static_cast<int>(capacity.nodes().size()) && member < wanted.count;
          ++node) {
         const NodeState& state = capacity.node(node);
@@ -215,8 +349,7 @@ bool Planner::Inside::place_without_devices(const ClassView& view, const Demand&
         if (!takes_part) continue;
         while (member < wanted.count &&
                fits_beside(capacity.node(node), wanted.each, attempt.view)) {
-            take(node, no_name, {}, demand, part, attempt);
-            attempt.placed.back().member = member++;
+            put(node);
         }
     }
     if (member == wanted.count) return true;
@@ -225,18 +358,26 @@ bool Planner::Inside::place_without_devices(const ClassView& view, const Demand&
     return false;
 }
 
-void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, const Demand& demand,
-                           std::size_t part, Attempt& attempt) {
+int Planner::Inside::find_bare(const model::Resources& each, Plan& plan) const {
+    for (int node = capacity.bare().first(); node >= 0; node = capacity.bare().first(node + 1)) {
+        plan.steps_used += 1;
+        if (fits_beside(capacity.node(node), each, View::now)) return node;
+    }
+    return -1;
+}
+
+void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, const ClassView& view,
+                           const Demand& demand, std::size_t part, Attempt& attempt) {
     const DemandPart& wanted = demand.parts[part];
-    const int queue = names.find(demand.queue);
     Slot slot{.part = static_cast<std::int64_t>(attempt.placed.size()),
               .kind = attempt.kind,
               .workload = demand.workload,
               .node = capacity.node(node).name,
               .flavor = flavor,
-              .queue = queue,
-              .pool = quota.nodes()[spot(quota.find(queue))].pool,
-              .project = names.find(demand.project),
+              .asked = view.parts[part].asked,
+              .queue = view.queue,
+              .pool = view.pool,
+              .project = view.project,
               .cpu_milli = wanted.each.cpu_milli,
               .memory_bytes = wanted.each.memory_bytes,
               .provisional = true,

@@ -30,6 +30,7 @@ Slot slot_of(Names& names, const Entry& entry) {
               .workload = entry.workload,
               .node = names.intern(entry.node),
               .flavor = names.intern(entry.flavor),
+              .asked = names.intern(entry.asked),
               .queue = names.intern(entry.queue),
               .pool = names.intern(entry.pool),
               .project = names.intern(entry.project),
@@ -74,7 +75,8 @@ void Planner::put_pool(const model::Pool& pool) {
                                               .projects = intern_all(names, pool.spec.projects),
                                               .from = names.intern(pool.spec.from),
                                               .flavor = names.intern(pool.spec.flavor),
-                                              .devices = pool.spec.devices});
+                                              .devices = pool.spec.devices,
+                                              .placement = pool.spec.placement});
     for (const model::HeldDevice& held : pool.status.held)
         facts->held.push_back({names.intern(held.node), held.index});
     std::ranges::sort(facts->held);
@@ -112,7 +114,18 @@ void Planner::remove_queue(const std::string& name) {
     inside_->end_call();
 }
 
+void Planner::set_typical(const std::vector<TypicalWork>& work) {
+    std::vector<MixCount> counts;
+    for (const TypicalWork& each : work) {
+        const FlavorChoice choice = parse_choice(inside_->names, each.flavor);
+        counts.push_back({{{each.cpu_milli, each.devices}, choice.all()}, each.count});
+    }
+    inside_->told_mix = std::move(counts);
+    inside_->mix_is_fresh = false;
+}
+
 void Planner::put_entry(const Entry& entry) {
+    inside_->intern_choice(entry.asked);
     Slot slot = slot_of(inside_->names, entry);
     if (const auto same = inside_->entries.find({entry.id, entry.part});
         same != inside_->entries.end()) {

@@ -75,6 +75,10 @@ class Planner {
     void put_occupant(const Occupant& occupant);
     void remove_occupant(RowId workload);
 
+    // What the policies take for typical, instead of what waits and runs; empty: that again. Not
+    // undone by rollback.
+    void set_typical(const std::vector<TypicalWork>& work);
+
     // Is everything that this claim waits for physically free now?
     bool claim_is_free(RowId id, std::int64_t part = 0) const;
     const Entry* find_entry(RowId id, std::int64_t part = 0) const;

@@ -103,8 +103,8 @@ void Planner::Inside::Hunt::find_needs() {
     needs.clear();
     for (const DemandPart& part : demand.parts) {
         if (part.each.devices == 0) continue;
-        const int flavor =
-            part.each.flavor.empty() ? attempt.only_flavor : inside.names.find(part.each.flavor);
+        const int single = inside.choice_of(part.each.flavor).single();
+        const int flavor = single == no_name ? attempt.only_flavor : single;
         const int row = inside.quota.flavor_row(flavor);
         if (row < 0) continue;
         const std::int64_t milli = bounded_product(part.each.devices, part.count);
@@ -345,8 +345,8 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, Instant now
     Hunt hunt{*this, class_index, demand, plan, view_of(class_index)};
     const int queue = quota.nodes()[spot(hunt.view.node)].name;
     failed.add_key({WakeOn::occupants_of_queue, queue});
-    const bool any_flavor = std::ranges::any_of(demand.parts, [](const DemandPart& part) {
-        return part.each.devices > 0 && part.each.flavor.empty();
+    const bool any_flavor = std::ranges::any_of(demand.parts, [this](const DemandPart& part) {
+        return part.each.devices > 0 && choice_of(part.each.flavor).single() == no_name;
     });
     std::vector<int> choices{no_name};
     if (any_flavor) {

@@ -46,8 +46,14 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
     if (is_same(nodes, name, facts)) return;
     const bool gone = !facts;
     std::unique_ptr<NodeFacts> before = exchange(nodes, name, std::move(facts));
-    if (before) fingerprint -= fingerprint_of(names, name, *before);
-    if (!gone) fingerprint += fingerprint_of(names, name, nodes.at(name));
+    if (before) {
+        fingerprint -= fingerprint_of(names, name, *before);
+        count_devices(*before, -1);
+    }
+    if (!gone) {
+        fingerprint += fingerprint_of(names, name, nodes.at(name));
+        count_devices(nodes.at(name), 1);
+    }
     journal.push_back(NodeBefore{name, std::move(before)});
     if (dirty) return;
     if (gone) {
@@ -149,6 +155,7 @@ int Planner::Inside::add_slot(Slot slot) {
         if (spot(slot.node) >= slots_of_node.size()) slots_of_node.resize(spot(slot.node) + 1);
         slots_of_node[spot(slot.node)].push_back(index);
     }
+    count_asked(slot, 1);
     slots[spot(index)] = std::move(slot);
     apply(slots[spot(index)], 1);
     journal.push_back(SlotAdded{index});
@@ -159,6 +166,7 @@ void Planner::Inside::remove_slot(int index) {
     Slot& slot = slots[spot(index)];
     TANDEM_ASSERT(slot.live, "an entry is removed once");
     apply(slot, -1);
+    count_asked(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
     if (!slot.provisional) entries.erase({slot.id, slot.part});
     if (slot.workload) {
@@ -187,12 +195,14 @@ void Planner::Inside::change_leaving(int index) {
 void Planner::Inside::put_demand(Demand demand) {
     ClassKey key = key_of(demand);  // knows all names of the demand from here on
     fingerprint += fingerprint_of(names, demand);
+    count_asked(key, 1);
     const RowId workload = demand.workload;
     waiting.put(std::move(demand), std::move(key));
     journal.push_back(DemandAdded{workload});
 }
 
 Demand Planner::Inside::take_demand(int slot) {
+    count_asked(waiting.group(waiting.demand(slot).class_index).key, -1);
     Demand demand = waiting.take(slot);
     fingerprint -= fingerprint_of(names, demand);
     journal.push_back(DemandTaken{std::make_unique<Demand>(demand)});

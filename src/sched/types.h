@@ -33,6 +33,7 @@ struct Entry {
     std::string node{};
     std::vector<model::DeviceShare> devices{};
     std::string flavor{};
+    std::string asked{};  // the flavors it might have had, as asked for
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     std::string queue{};  // charged; empty for holds
@@ -48,6 +49,14 @@ struct DemandPart {
     std::int64_t first_rank = 0;
     std::int64_t count = 1;
     model::Resources each{};
+};
+
+// What work usually asks for, told instead of learned. Devices of one replica.
+struct TypicalWork {
+    std::int64_t cpu_milli = 0;
+    std::int64_t devices = 0;
+    std::string flavor{};
+    std::int64_t count = 1;
 };
 
 // A waiting workload, or the missing replicas of a service: placed whole or not at all.

@@ -87,11 +87,14 @@ Supply Planner::Inside::Inquiry::supply_of(int flavor, const model::Resources& e
 std::optional<Reason> Planner::Inside::Inquiry::never() const {
     const PoolFacts& pool = inside.pools.at(view.pool);
     for (const DemandPart& part : demand.parts) {
-        std::vector<int> flavors{inside.names.find(part.each.flavor)};
-        if (part.each.flavor.empty() && part.each.devices > 0) {
+        const FlavorChoice& choice = inside.choice_of(part.each.flavor);
+        std::vector<int> flavors{choice.single()};
+        if (flavors.front() == no_name && part.each.devices > 0) {
             flavors.clear();
-            for (int index : inside.capacity.domains_of(view.pool))
-                flavors.push_back(inside.capacity.domain(index).flavor);
+            for (int index : inside.capacity.domains_of(view.pool)) {
+                const int flavor = inside.capacity.domain(index).flavor;
+                if (choice.admits(flavor)) flavors.push_back(flavor);
+            }
         }
         Supply best;
         for (int flavor : flavors) {

@@ -17,6 +17,7 @@ const std::map<std::string, Verb>& verbs() {
         {"backfill", tandem::apps::sim_backfill},
         {"deadlines", tandem::apps::sim_deadlines},
         {"jobs", tandem::apps::sim_jobs},
+        {"place", tandem::apps::sim_place},
     };
     return table;
 }
