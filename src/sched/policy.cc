@@ -29,13 +29,13 @@ constexpr std::array<std::int64_t, 49> sigmoid_steps{
     16715240902295, 19735889477529,
 };
 
-// Weights of tandem, found on public traces and held on others: parts of sixteen for the two
-// measures, a quarter of the price, and a grain below which differences don't count, so that nodes
-// of lower rank are filled first.
-constexpr std::int64_t parts = 16;
-constexpr std::int64_t parts_fill = 3;
+// Weights of tandem, found on public traces and held on others: parts of 64 for the two measures, a
+// quarter of the price, and a grain below which differences don't count, so that nodes of lower
+// rank are filled first.
+constexpr std::int64_t parts = 64;
+constexpr std::int64_t parts_fill = 7;
 constexpr std::int64_t price_divisor = 4;
-constexpr std::int64_t grain = 64 * mix_one;
+constexpr std::int64_t grain = 36 * mix_one;
 
 std::int64_t sigmoid_score(std::int64_t gain) {
     const std::int64_t size = gain < 0 ? -gain : gain;
