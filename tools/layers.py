@@ -27,7 +27,7 @@ THIRD_PARTY = {
     "libpq": {"store/postgres"}, "CLI/": {"cli", "apps"}, "zlib.h": {"sim/trace"},
 }
 POSIX = ("sys/", "linux/", "netinet/", "arpa/", "net/", "asm/")
-PURE = {"base", "model", "sched", "serving", "ledger", "traffic", "auth", "advisor", "core", "sim", "sim/trace", "sim/place", "sim/time"}
+PURE = {"base", "model", "sched", "serving", "ledger", "traffic", "auth", "advisor", "core", "sim", "sim/trace", "sim/place", "sim/time", "sim/workload"}
 PORTS_ONLY = ("store/", "executor/", "blob", "api")      # of core they may see core/ports.h alone
 SINGLE_HEADERS = {"executor/local": {"shim/protocol.h"}}  # edges to one header instead of a module
 IO_FILES = re.compile(r"base/assert\.cc|sim/\w*(reader|report|runner|command)\w*\.(h|cc)")  # pure modules' few edges

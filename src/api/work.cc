@@ -102,8 +102,14 @@ void write_queue_line(codec::JsonWriter& writer, const sched::QueueLine& line) {
     text("parent", line.parent);
     text("flavor", line.flavor);
     number("nominalMilli", line.nominal);
+    number("quotaMilli", line.quota);
     number("usedMilli", line.used);
     number("borrowedMilli", line.borrowed);
+    number("lentMilli", line.lent);
+    number("weight", line.weight);
+    text("share", line.share);
+    number("hardwareMilli", line.hardware);
+    number("decayedHoursMilli", line.faded_hours);
     number("waiting", line.waiting);
     writer.end_object();
 }

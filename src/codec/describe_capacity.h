@@ -78,7 +78,23 @@ void describe(auto& v, Of<model::FlavorQuota> auto& s) {
     v.quota("lendLimit", s.lend_limit, {.note = "how much of its idle share others may borrow"});
     v.quota("max", s.max, {.note = "own and borrowed together"});
     v.field("weight", s.weight,
-            {.note = "for fair shares", .min = 1, .max = model::limits::weight_max});
+            {.note = "share of what is borrowed; 0: only what nobody weighted wants",
+             .min = 0,
+             .max = model::limits::weight_max});
+}
+
+void describe(auto& v, Of<model::QueuePreemption> auto& s) {
+    v.named("QueuePreemption");
+    v.field("withinQueue", s.within_queue, {.note = "from work of its own queue"});
+    v.field("reclaim", s.reclaim, {.note = "for its nominal quota, from those who borrow"});
+    v.field("fairShare", s.fair_share,
+            {.note = "for its share of what is borrowed, from those with a larger share"});
+    v.field("perMinute", s.per_minute,
+            {.note = "evictions that work at and below it may cause; 0: no limit",
+             .min = 0,
+             .max = model::limits::evictions_max});
+    v.field("burst", s.burst,
+            {.note = "that many at once", .min = 1, .max = model::limits::evictions_max});
 }
 
 void describe(auto& v, Of<model::QueueSpec> auto& s) {
@@ -87,7 +103,26 @@ void describe(auto& v, Of<model::QueueSpec> auto& s) {
     v.field("pool", s.pool, {.note = "leaves only", .keep = true});
     v.field("projects", s.projects, {.note = "who may submit; empty: everybody"});
     v.field("quotas", s.quotas);
-    v.field("stop", s.stop);
+    v.field("stop", s.stop,
+            {.note = "hold: nothing new starts; holdAndDrain: its work leaves too"});
+    v.field("preemption", s.preemption, {.note = "whom its work may ask to leave"});
+    v.field("minRunTime", s.min_run_time, {.note = "its work is not asked to leave before"});
+    v.field("usageHalfLife", s.usage_half_life,
+            {.note = "past use counts in the order of borrowing; absent: as its parent"});
+}
+
+void describe(auto& v, Of<model::FlavorUse> auto& s) {
+    v.named("FlavorUse");
+    v.field("flavor", s.flavor);
+    v.field("amount", s.amount, {.note = "milli-device-milliseconds x 2^32"});
+    v.field("at", s.at);
+}
+
+void describe(auto& v, Of<model::QueueStatus> auto& s) {
+    v.named("QueueStatus");
+    v.field("used", s.used, {.note = "decayed use of its own work"});
+    v.field("evictionsLeft", s.evictions_left, {.note = "in thousandths"});
+    v.field("evictionsAt", s.evictions_at);
 }
 
 }  // namespace tandem::codec

@@ -89,6 +89,8 @@ void describe(auto& v, Of<model::JobCheckpoint> auto& s) {
     v.named("JobCheckpoint");
     v.field("enabled", s.enabled, {.note = "the program keeps to the checkpoint contract"});
     v.field("directory", s.directory, {.note = "empty: kept under the installation's home"});
+    v.field("restartTime", s.restart_time,
+            {.note = "from a start to the first new step; counts in the choice of who gives way"});
 }
 
 void describe(auto& v, Of<model::JobOutput> auto& s) {
@@ -119,6 +121,10 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
     v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
     v.field("suspend", s.suspend, {.note = "waits until this is false"});
+    v.field("whenBorrow", s.when_borrow,
+            {.note = "next: the other flavors are tried before borrowing in this one"});
+    v.field("whenPreempt", s.when_preempt,
+            {.note = "preempt: before the other flavors are tried"});
 }
 
 void describe(auto& v, Of<model::CheckpointRecord> auto& s) {

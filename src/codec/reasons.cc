@@ -37,11 +37,13 @@ constexpr Sentence catalogue[] = {
     {"has its place[ on {node}] and waits for running work to leave: {victims}",
      "已获得[节点 {node} 上的]位置，等待运行中的工作退出：{victims}"},
     {"is number {position} in queue {queue}", "在队列 {queue} 中排第 {position} 位"},
-    {"gave way to {by}[, which has priority {priority}]"
+    {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]"
      "|would take the place of running work with priority {priority} or more",
-     "让位给 {by}[（优先级 {priority}）]|优先级达到 {priority} 即可取代运行中的工作"},
-    {"gave devices back to {by}, whose quota they are|gave back devices that queue {queue} is owed",
-     "把设备归还给配额所有者 {by}|归还了属于队列 {queue} 配额的设备"},
+     "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]|优先级达到 {priority} "
+     "即可取代运行中的工作"},
+    {"gave devices back to {by}, whose quota they are[; lost {lost} of work]|gave back devices "
+     "that queue {queue} is owed",
+     "把设备归还给配额所有者 {by}[；损失 {lost} 的工作]|归还了属于队列 {queue} 配额的设备"},
     {"cancelled[ by {by}]", "[被 {by} ]取消"},
     {"rank {rank} ended with exit code {code}", "进程 {rank} 以退出码 {code} 结束"},
     {"rank {rank} was ended by signal {signal}", "进程 {rank} 被信号 {signal} 终止"},
@@ -76,6 +78,13 @@ constexpr Sentence catalogue[] = {
     {"is being deleted", "正在删除"},
     {"started", "已启动"},
     {"has all of its devices", "所有设备已就位"},
+    {"gave way to {by}, whose share of what is borrowed is smaller[; lost {lost} of work]",
+     "让位给借用份额更小的 {by}[；损失 {lost} 的工作]"},
+    {"left because queue {queue} is being emptied", "队列 {queue} 正在清空，因此退出"},
+    {"may not ask others to leave: policy {policy} of queue {queue} forbids it",
+     "不能要求其他工作退出：队列 {queue} 的策略 {policy} 禁止"},
+    {"may ask others to leave[ from {until} on]: its queue has used up its evictions for now",
+     "其队列的驱逐次数暂时用完[，{until} 之后]才能要求其他工作退出"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

@@ -78,11 +78,11 @@ TEST(description, names_every_member) {
     using namespace model;
     expect_all_complete<Meta, ObjectKey, Reason, ProjectSpec, NamespaceSpec, UserSpec,
                         RoleBindingSpec, ApiKeySpec, Fact, Device, NodeSpec, NodeStatus, PoolSpec,
-                        HeldDevice, PoolStatus, FlavorQuota, QueueSpec, Resources, DeviceShare,
-                        ReplicaSpec, TaskExit, ReplicaStatus, JobRole, JobRetries, JobCheckpoint,
-                        JobOutput, JobSpec, CheckpointRecord, OutputRecord, JobStatus, ModelSpec,
-                        ModelFacts, ModelVersionSpec, RuntimeSpec, ServiceScale, ServiceSpec,
-                        ServiceStatus>();
+                        HeldDevice, PoolStatus, FlavorQuota, QueuePreemption, QueueSpec, FlavorUse,
+                        QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, ReplicaStatus,
+                        JobRole, JobRetries, JobCheckpoint, JobOutput, JobSpec, CheckpointRecord,
+                        OutputRecord, JobStatus, ModelSpec, ModelFacts, ModelVersionSpec,
+                        RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
     expect_all_complete<ApplyObject, DeleteObject, CancelJob, RetryJob, Caller, Outcome,
                         IdempotencyRow, Tick, TaskStarted, TaskExited, TaskGone, TaskProgress,
                         CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,

@@ -39,6 +39,7 @@ Status Driver::start(std::string_view core_version) {
 BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tick) {
     TANDEM_ASSERT(tick.now >= state_.meta.time, "time must not go backwards");
     const StateMark mark = state_.mark();
+    state_.planner.advance(tick.now);
     Random random(tick.seed);
     Turn turn{state_, tick.now, random};
     for (const model::Input& input : inputs) step(turn, input);

@@ -149,5 +149,57 @@ TEST(command, deleted_job_goes_when_its_process_is_gone) {
     EXPECT_EQ(world.driver.state().table<model::Replica>().size(), 0u);
 }
 
+TEST(driver, decayed_use_and_spent_evictions_are_in_the_rows_of_queues_and_come_back) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    model::Queue queue;
+    queue.meta.name = "default";
+    queue.spec.usage_half_life = hours(1);
+    queue.spec.preemption.per_minute = 6;
+    queue.spec.preemption.burst = 3;
+    ASSERT_FALSE(world.apply(queue).error);
+    world.apply(TestWorld::job("low", 1));
+    world.start_all();
+    world.pass(minutes(30));
+    world.apply(TestWorld::job("high", 1, 5));
+    world.stop_all();
+    const model::Queue& row = *world.driver.state().table<model::Queue>().find_named("default");
+    ASSERT_EQ(row.status.used.size(), 1u);
+    EXPECT_EQ(row.status.used[0].flavor, "card");
+    EXPECT_NE(row.status.used[0].amount, "0");
+    ASSERT_TRUE(row.status.evictions_at);
+    EXPECT_EQ(row.status.evictions_left, 2000);
+    sched::Planner planner;
+    planner.advance(world.now);
+    planner.put_queue(row);
+    planner.restore_memory({.queue = "default", .status = row.status});
+    EXPECT_EQ(planner.recount(), "");
+    ASSERT_EQ(planner.changed_memory().size(), 1u);
+    EXPECT_EQ(planner.changed_memory()[0].status.evictions_left, 2000);
+    EXPECT_EQ(planner.queue_lines()[0].faded_hours,
+              world.driver.state().planner.queue_lines()[0].faded_hours);
+    EXPECT_GT(planner.queue_lines()[0].faded_hours, 400);  // half an hour of one device, in milli-hours
+}
+
+TEST(driver, queue_that_is_emptied_lets_its_work_go_and_starts_nothing) {
+    TestWorld world;
+    world.add_node("n1", 2);
+    world.apply(TestWorld::job("runs", 1));
+    world.start_all();
+    world.apply(TestWorld::job("urgent", 2, 5));
+    EXPECT_EQ(world.phase_of("urgent"), model::Phase::claimed);
+    model::Queue queue;
+    queue.meta.name = "default";
+    queue.spec.stop = model::StopPolicy::hold_and_drain;
+    ASSERT_FALSE(world.apply(queue).error);
+    EXPECT_EQ(world.phase_of("urgent"), model::Phase::pending);
+    world.stop_all();
+    EXPECT_EQ(world.phase_of("runs"), model::Phase::pending);
+    EXPECT_EQ(world.driver.state().planner.pool_lines().front().used, 0);
+    queue.spec.stop = model::StopPolicy::none;
+    world.apply(queue);
+    EXPECT_EQ(world.phase_of("urgent"), model::Phase::starting);
+}
+
 }  // namespace
 }  // namespace tandem::core

@@ -41,7 +41,9 @@ sched::Demand demand_of(const Job& job) {
                          .queue = job.spec.queue,
                          .project = job.meta.project,
                          .priority = job.spec.priority,
-                         .submitted = job.meta.created};
+                         .submitted = job.meta.created,
+                         .when_borrow = job.spec.when_borrow,
+                         .when_preempt = job.spec.when_preempt};
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
         demand.parts.push_back(
@@ -112,12 +114,9 @@ void start_job(Turn& turn, RowId id) {
         move_replica(turn, replica_id, Phase::starting);
         turn.open_intent(start_task_of_job(turn.state, job, replica));
     }
-    turn.state.planner.put_occupant({.workload = id,
-                                     .queue = job.spec.queue,
-                                     .priority = job.spec.priority,
-                                     .preemptible = job.spec.preemptible,
-                                     .started = turn.now,
-                                     .safe_at = turn.now});
+    sched::Occupant occupant = occupant_of(job);
+    occupant.safe_at = turn.now;  // a checkpoint of an earlier attempt does not shorten this one
+    turn.state.planner.put_occupant(occupant);
 }
 
 void reconcile_claimed(Turn& turn, const Job& job) {
@@ -355,11 +354,33 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
     touch(turn, model::Kind::job, id);
 }
 
-void evict_job(Turn& turn, RowId id, ReasonCode why, const std::string& by) {
+void evict_job(Turn& turn, RowId id, model::Reason why) {
     const Job* job = turn.state.table<Job>().find(id);
     if (!job || job->status.phase == Phase::stopping) return;
-    begin_ending(turn, id, Ending::preempted, reason_of(why, {{"by", by}}));
-    turn.note(key_of_row(*job), job->meta.uid, reason_of(why, {{"by", by}}));
+    turn.note(key_of_row(*job), job->meta.uid, why);
+    begin_ending(turn, id, Ending::preempted, std::move(why));
+}
+
+void drain_job(Turn& turn, RowId id, const std::string& queue) {
+    const Job* job = turn.state.table<Job>().find(id);
+    const model::Reason why = reason_of(ReasonCode::queue_drained, {{"queue", queue}});
+    if (model::may_be_alive(job->status.phase)) return evict_job(turn, id, why);
+    if (job->status.phase != Phase::claimed) return;
+    drop_claims(turn, *job);
+    turn.note(key_of_row(*job), job->meta.uid, why);
+    requeue_job(turn, id, why);
+}
+
+sched::Occupant occupant_of(const Job& job) {
+    const Instant started = job.status.started.value_or(Instant{});
+    return {.workload = job.meta.id,
+            .queue = job.spec.queue,
+            .priority = job.spec.priority,
+            .preemptible = job.spec.preemptible,
+            .started = started,
+            .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
+            .restart_time = job.spec.checkpoint.restart_time,
+            .evictions = job.status.preemptions};
 }
 
 void begin_ending(Turn& turn, RowId id, Ending ending, model::Reason reason) {

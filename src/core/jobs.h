@@ -15,7 +15,11 @@ void reconcile_job(Turn& turn, RowId id);
 // The planner placed it; victims, if any, are told by the caller.
 void claim_job(Turn& turn, const sched::Placement& placement);
 // Its capacity is wanted by `by`: stop with grace, requeue.
-void evict_job(Turn& turn, RowId id, model::ReasonCode why, const std::string& by);
+void evict_job(Turn& turn, RowId id, model::Reason why);
+// Running work leaves, what was only promised is given back; both wait again.
+void drain_job(Turn& turn, RowId id, const std::string& queue);
+// As the planner knows work that runs.
+sched::Occupant occupant_of(const model::Job& job);
 // Ends the current attempt; live ranks are stopped, what follows depends on `ending`.
 void begin_ending(Turn& turn, RowId id, model::Ending ending, model::Reason reason);
 // Terminal, capacity already free.

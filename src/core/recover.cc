@@ -56,13 +56,7 @@ void rebuild_entries(State& state) {
 void rebuild_occupants(State& state) {
     for (const auto& [id, job] : state.table<model::Job>().rows()) {
         if (!model::may_be_alive(job.status.phase)) continue;
-        const Instant started = job.status.started.value_or(Instant{});
-        state.planner.put_occupant({.workload = id,
-                                    .queue = job.spec.queue,
-                                    .priority = job.spec.priority,
-                                    .preemptible = job.spec.preemptible,
-                                    .started = started,
-                                    .safe_at = job.status.checkpoint ? job.status.checkpoint->at : started});
+        state.planner.put_occupant(occupant_of(job));
     }
     for (const auto& [id, service] : state.table<model::Service>().rows())
         state.planner.put_occupant({.workload = id,
@@ -106,8 +100,11 @@ void expect_lease_holders(State& state) {
 
 Status recover_state(State& state, RecoveredState recovered) {
     state.restore_rows(recovered);
+    state.planner.advance(state.meta.time);
     rebuild_topology(state);
     rebuild_entries(state);
+    for (const auto& [id, queue] : state.table<model::Queue>().rows())
+        state.planner.restore_memory({.queue = queue.meta.name, .status = queue.status});
     rebuild_occupants(state);
     for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
     if (recovered.meta.restored) doubt_old_tasks(state);

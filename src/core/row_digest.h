@@ -58,6 +58,16 @@ inline void add_status(Digest& digest, const model::PoolStatus& status) {
     }
 }
 
+inline void add_status(Digest& digest, const model::QueueStatus& status) {
+    for (const model::FlavorUse& use : status.used) {
+        digest.add(use.flavor);
+        digest.add(use.amount);
+        digest.add(use.at.ms);
+    }
+    digest.add(status.evictions_left);
+    digest.add(status.evictions_at ? status.evictions_at->ms : -1);
+}
+
 template <class T>
 void add_row(Digest& digest, const T& row) {
     digest.add(static_cast<std::int64_t>(T::kind));

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/services.h"
 
 namespace tandem::core {
 namespace {
@@ -13,6 +15,8 @@ using model::Job;
 using model::Pool;
 using model::Queue;
 using model::Service;
+
+constexpr std::size_t queue_depth_max = 16;
 
 Status must_exist(bool exists, std::string field, std::string_view what, const std::string& name) {
     if (exists) return {};
@@ -171,8 +175,9 @@ Status check_references(const State& state, const Queue& wanted, const Queue* ol
     for (std::size_t depth = 0; !up.empty(); ++depth) {
         const Queue* parent = state.table<Queue>().find_named(up);
         TANDEM_TRY(must_exist(parent, "spec.parent", "queue", up));
-        if (up == wanted.meta.name || depth > 16)
-            return invalid_field("spec.parent", "must not lead back to the queue itself, at most 16 levels up");
+        if (up == wanted.meta.name || depth > queue_depth_max)
+            return invalid_field("spec.parent", fmt::format("must not lead back to the queue itself, at most {} levels up",
+                                                            queue_depth_max));
         up = parent->spec.parent;
     }
     if (!wanted.spec.parent.empty() && has_work_in(state, wanted.spec.parent))
@@ -321,7 +326,35 @@ Status removal_of(const State&, const T&) {
 
 void applied(Turn& turn, const model::Node& node) { turn.state.planner.put_node(node); }
 void applied(Turn& turn, const Pool& pool) { pool_changed(turn, pool.meta.id); }
-void applied(Turn& turn, const Queue& queue) { turn.state.planner.put_queue(queue); }
+
+bool is_at_or_below([[maybe_unused]] const State& state, std::string queue, const std::string& top) {
+    for (std::size_t depth = 0; depth <= queue_depth_max && !queue.empty(); ++depth) {
+        if (queue == top) return true;
+#if defined(TANDEM_PLANT_DRAIN_BELOW)
+        return false;
+#else
+        const Queue* here = state.table<Queue>().find_named(queue);
+        queue = here ? here->spec.parent : "";
+#endif
+    }
+    return false;
+}
+
+void drain_queue(Turn& turn, const std::string& name) {
+    std::vector<RowId> jobs, services;
+    for (const auto& [id, job] : turn.state.table<Job>().rows())
+        if (is_at_or_below(turn.state, job.spec.queue, name)) jobs.push_back(id);
+    for (const auto& [id, service] : turn.state.table<Service>().rows())
+        if (is_at_or_below(turn.state, service.spec.queue, name)) services.push_back(id);
+    for (RowId id : jobs) drain_job(turn, id, name);
+    for (RowId id : services)
+        evict_service(turn, id, reason_of(model::ReasonCode::queue_drained, {{"queue", name}}));
+}
+
+void applied(Turn& turn, const Queue& queue) {
+    turn.state.planner.put_queue(queue);
+    if (queue.spec.stop == model::StopPolicy::hold_and_drain) drain_queue(turn, queue.meta.name);
+}
 void applied(Turn& turn, const model::Runtime& runtime) {
     for (const auto& [id, service] : turn.state.table<Service>().rows())
         if (service.spec.runtime == runtime.meta.name) touch(turn, model::Kind::service, id);

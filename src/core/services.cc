@@ -405,10 +405,10 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
     touch(turn, model::Kind::service, id);
 }
 
-void evict_service(Turn& turn, RowId id, ReasonCode why, const std::string& by) {
+void evict_service(Turn& turn, RowId id, model::Reason why) {
     const Service* service = turn.state.table<Service>().find(id);
     if (!service) return;
-    turn.note(key_of_row(*service), service->meta.uid, reason_of(why, {{"by", by}}));
+    turn.note(key_of_row(*service), service->meta.uid, std::move(why));
     for (RowId replica_id : replicas_of(turn.state, id)) {
         Replica& replica = turn.table<Replica>().edit(replica_id);
         replica.status.draining = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/step.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "core/commands.h"
@@ -62,11 +63,30 @@ std::string name_of_workload(const State& state, RowId id) {
     return {};
 }
 
+// The reason carries what it costs: device-time since the last checkpoint and to start again.
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
+    const std::string lost = render_duration(Duration{eviction.lost / 1000});
+    const model::Reason why = reason_of(eviction.why, {{"by", by}, {"lost", lost}});
     if (turn.state.table<model::Job>().find(eviction.workload))
-        evict_job(turn, eviction.workload, eviction.why, by);
+        evict_job(turn, eviction.workload, why);
     else
-        evict_service(turn, eviction.workload, eviction.why, by);
+        evict_service(turn, eviction.workload, why);
+}
+
+// What the planner remembers of queues is stored once a minute where it changes, and at once where it
+// limits evictions.
+void store_memory(Turn& turn) {
+    constexpr Duration period = minutes(1);
+    for (const sched::QueueMemory& memory : turn.state.planner.changed_memory()) {
+        const model::Queue* queue = turn.state.table<model::Queue>().find_named(memory.queue);
+        if (!queue || queue->status == memory.status) continue;
+        const bool same_evictions = queue->status.evictions_left == memory.status.evictions_left &&
+                                    queue->status.evictions_at == memory.status.evictions_at;
+        const bool recent = queue->status.used.size() == memory.status.used.size() &&
+                            !queue->status.used.empty() && queue->status.used.front().at + period > turn.now;
+        if (same_evictions && recent) continue;
+        turn.table<model::Queue>().edit(queue->meta.id).status = memory.status;
+    }
 }
 
 void make_true(Turn& turn, const sched::Plan& plan) {
@@ -88,19 +108,20 @@ void step(Turn& turn, const model::Input& input) { std::visit(Stepper{turn}, inp
 void plan_batch(Turn& turn) {
     wake_due(turn);
     settle(turn);
-    if (turn.state.live.recovering) return;
-    for (int round = 0; round < settle_rounds_max; ++round) {
+    for (int round = 0; round < settle_rounds_max && !turn.state.live.recovering; ++round) {
         const sched::Plan plan = turn.state.planner.plan(turn.now, plan_step_budget);
         if (plan.placements.empty() && plan.pools.empty()) break;
         make_true(turn, plan);
         settle(turn);
     }
+    store_memory(turn);
 }
 
 std::optional<Instant> next_wake(const State& state) {
     const auto& order = state.live.wake.index().all();
-    if (order.empty()) return std::nullopt;
-    return order.begin()->first;
+    const std::optional<Instant> look = state.planner.next_look();
+    if (order.empty()) return look;
+    return look ? std::min(*look, order.begin()->first) : order.begin()->first;
 }
 
 }  // namespace tandem::core

@@ -34,7 +34,13 @@ Status check_quota(const FlavorQuota& quota, const std::string& field) {
         return invalid_field(field + ".max",
                              fmt::format("must be at least nominal ({}), is {}",
                                          render_milli(quota.nominal), render_milli(quota.max)));
-    return check_range(quota.weight, 1, limits::weight_max, field + ".weight");
+    return check_range(quota.weight, 0, limits::weight_max, field + ".weight");
+}
+
+Status check_preemption(const QueuePreemption& rules) {
+    TANDEM_TRY(
+        check_range(rules.per_minute, 0, limits::evictions_max, "spec.preemption.perMinute"));
+    return check_range(rules.burst, 1, limits::evictions_max, "spec.preemption.burst");
 }
 
 Status check_reserved(const Pool& pool) {
@@ -89,6 +95,12 @@ Status check_spec(const Queue& queue) {
             return invalid_field(field + ".flavor",
                                  fmt::format("\"{}\" stands twice", spec.quotas[i].flavor));
     }
+    TANDEM_TRY(check_preemption(spec.preemption));
+    TANDEM_TRY(
+        check_duration(spec.min_run_time, Duration{}, limits::min_run_time_max, "spec.minRunTime"));
+    if (spec.usage_half_life)
+        TANDEM_TRY(check_duration(*spec.usage_half_life, seconds(1), limits::half_life_max,
+                                  "spec.usageHalfLife"));
     return {};
 }
 

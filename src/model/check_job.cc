@@ -108,6 +108,8 @@ Status check_spec(const Job& job) {
     TANDEM_TRY(check_roles(job));
     TANDEM_TRY(check_times(spec));
     TANDEM_TRY(check_directory(spec.checkpoint.directory, "spec.checkpoint.directory"));
+    TANDEM_TRY(check_duration(spec.checkpoint.restart_time, Duration{}, limits::grace_max,
+                              "spec.checkpoint.restartTime"));
     if (!spec.checkpoint.directory.empty() && !spec.checkpoint.enabled)
         return invalid_field("spec.checkpoint.directory", "needs spec.checkpoint.enabled: true");
     return check_outputs(spec.outputs);

@@ -265,7 +265,12 @@ TEST(check_queue, each_mistake_names_its_field) {
             {"spec.quotas[0].max", [](Queue& q) { q.spec.quotas[0].max = 1000; }},
             {"spec.quotas[0].borrowLimit", [](Queue& q) { q.spec.quotas[0].borrow_limit = -2; }},
             {"spec.quotas[0].lendLimit", [](Queue& q) { q.spec.quotas[0].lend_limit = INT64_MAX; }},
-            {"spec.quotas[0].weight", [](Queue& q) { q.spec.quotas[0].weight = 0; }},
+            {"spec.quotas[0].weight", [](Queue& q) { q.spec.quotas[0].weight = -1; }},
+            {"spec.quotas[0].weight", [](Queue& q) { q.spec.quotas[0].weight = 1'000'001; }},
+            {"spec.preemption.perMinute", [](Queue& q) { q.spec.preemption.per_minute = -1; }},
+            {"spec.preemption.burst", [](Queue& q) { q.spec.preemption.burst = 0; }},
+            {"spec.minRunTime", [](Queue& q) { q.spec.min_run_time = Duration{-1}; }},
+            {"spec.usageHalfLife", [](Queue& q) { q.spec.usage_half_life = Duration{}; }},
             {"spec.quotas[1].flavor", [](Queue& q) { q.spec.quotas.push_back(q.spec.quotas[0]); }},
         });
 }

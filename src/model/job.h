@@ -34,6 +34,7 @@ struct JobRetries {
 struct JobCheckpoint {
     bool enabled = false;
     std::string directory{};          // empty: kept under the installation's home, by job uid
+    Duration restart_time = seconds(60);  // from a start to the first new step: part of what an eviction costs
     bool operator==(const JobCheckpoint&) const = default;
 };
 
@@ -41,6 +42,18 @@ struct JobOutput {
     std::string name{};
     std::string path{};               // relative to TANDEM_OUTPUT_DIR, no ".."
     bool operator==(const JobOutput&) const = default;
+};
+
+// What is tried first where a flavor's nominal quota is used up, and where only an eviction would help.
+enum class WhenBorrow : std::uint8_t { borrow, next };
+template <>
+struct EnumNames<WhenBorrow> {
+    static constexpr std::string_view values[] = {"borrow", "next"};
+};
+enum class WhenPreempt : std::uint8_t { next, preempt };
+template <>
+struct EnumNames<WhenPreempt> {
+    static constexpr std::string_view values[] = {"next", "preempt"};
 };
 
 struct JobSpec {
@@ -60,6 +73,8 @@ struct JobSpec {
     std::optional<Duration> silence_timeout{};    // no output
     std::vector<JobOutput> outputs{};
     bool suspend = false;
+    WhenBorrow when_borrow = WhenBorrow::borrow;
+    WhenPreempt when_preempt = WhenPreempt::next;
     bool operator==(const JobSpec&) const = default;
 };
 

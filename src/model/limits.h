@@ -34,6 +34,9 @@ inline constexpr std::int64_t threads_max = 1024;
 inline constexpr std::int64_t quotas_max = 64;
 inline constexpr std::int64_t quota_milli_max = 10'000'000LL * 1000;
 inline constexpr std::int64_t weight_max = 1'000'000;
+inline constexpr std::int64_t evictions_max = 1'000'000;  // a minute, and at once
+inline constexpr Duration min_run_time_max = hours(24 * 30);
+inline constexpr Duration half_life_max = hours(24 * 366);
 inline constexpr std::int64_t listed_names_max =
     1000;  // projects of a pool, services of a key, ...
 inline constexpr std::int64_t pool_devices_max = 1'000'000;

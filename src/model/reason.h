@@ -59,6 +59,11 @@ enum class ReasonCode : std::uint8_t {
     // progress, for events
     started,                // a job: all ranks run
     pool_filled,            // a reserved pool has its devices
+    // preemption
+    gave_fair_share,        // by: whose share of what is borrowed is smaller
+    queue_drained,          // queue: is being emptied
+    preemption_forbidden,   // queue, policy
+    evictions_limited,      // until
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -69,7 +74,8 @@ struct EnumNames<ReasonCode> {
         "maxRunTimeExceeded", "heartbeatLost", "outputSilent", "gangMemberFailed", "shimLost",
         "retriesExhausted", "outputMissing", "collectingOutputs", "checkpointed", "completed", "oldGeneration",
         "undecided", "asleepIdle", "woken", "notReadyInTime", "replicaFailed", "modelMissing", "runtimeMissing",
-        "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled"};
+        "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled", "gaveFairShare",
+        "queueDrained", "preemptionForbidden", "evictionsLimited"};
 };
 
 struct ReasonParam {

@@ -22,6 +22,7 @@ bool is_partial(const Dev& device) {
 void count_device(Cell& cell, const Dev& device, std::int32_t sign) {
     if (is_whole(device, View::now)) cell.whole[at(View::now)] += sign;
     if (is_whole(device, View::future)) cell.whole[at(View::future)] += sign;
+    if (device.healthy && device.claimed == 0 && device.pinned == 0) cell.whole[at_most] += sign;
     if (is_partial(device)) cell.partial += sign;
 }
 
@@ -139,7 +140,7 @@ void Capacity::enlist(int position, bool in) {
     for (Cell& cell : node.cells) {
         Domain& domain = domains_[static_cast<std::size_t>(cell.domain)];
         domain.rooms.touch(position);
-        for (std::size_t view = 0; view < 2; ++view) {
+        for (std::size_t view = 0; view < histogram_count; ++view) {
             domain.whole[view].move(position, in ? -1 : cell.whole[view],
                                     in ? cell.whole[view] : -1);
         }
@@ -152,7 +153,7 @@ void Capacity::enlist(int position, bool in) {
 
 void Capacity::settle(int position, Cell& cell, const Cell& before) {
     Domain& domain = domains_[static_cast<std::size_t>(cell.domain)];
-    for (std::size_t view = 0; view < 2; ++view) {
+    for (std::size_t view = 0; view < histogram_count; ++view) {
         if (cell.whole[view] != before.whole[view])
             domain.whole[view].move(position, before.whole[view], cell.whole[view]);
     }
@@ -176,6 +177,7 @@ void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, 
     std::int32_t& sharers = slot.leaving ? device.leavers : device.stayers;
     int& project = slot.leaving ? device.leave_project : device.stay_project;
     sharers += sign;
+    if (slot.pinned && !slot.leaving) device.pinned += sign;
     project = sharers == 0 ? no_name : slot.project;
 }
 

@@ -4,7 +4,8 @@
 // by one cell. Amounts as in types.h. Inside of sched only.
 //
 // Two views. now: what may be started on at once; whatever a claim, a reservation or a leaving
-// entry has is not free. future: what will be free when everything that leaves is gone.
+// entry has is not free. future: what will be free when everything that leaves is gone. And beside
+// them a bound: what would be free if everybody left who may ever be asked to, claims apart.
 //
 // Invariants
 //  1. occupied <= 1000 and occupied - leaving + claimed <= 1000 on each device, as long as entries
@@ -25,6 +26,10 @@
 
 namespace tandem::sched {
 
+// Histograms of a domain: one for each view, and the bound.
+inline constexpr std::size_t histogram_count = 3;
+inline constexpr std::size_t at_most = 2;
+
 struct Dev {
     std::int64_t index = 0;
     int flavor = no_name;
@@ -36,6 +41,7 @@ struct Dev {
     std::int32_t claimed = 0;  // by claims, reservations, holds of people
     std::int32_t stayers = 0;  // entries that don't leave
     std::int32_t leavers = 0;
+    std::int32_t pinned = 0;     // of the stayers: never asked to leave
     int stay_project = no_name;  // a shared device has one project
     int leave_project = no_name;
     std::int32_t free(View view) const;
@@ -43,9 +49,9 @@ struct Dev {
 };
 struct Cell {
     int domain = -1;
-    std::int32_t devices = 0;             // healthy ones
-    std::array<std::int32_t, 2> whole{};  // free whole devices, by view
-    std::int32_t partial = 0;             // devices in use by one project with room for more
+    std::int32_t devices = 0;                           // healthy ones
+    std::array<std::int32_t, histogram_count> whole{};  // free whole devices
+    std::int32_t partial = 0;  // devices in use by one project with room for more
     bool operator==(const Cell&) const = default;
 };
 struct Amount {
@@ -82,7 +88,7 @@ struct Buckets {
 struct Domain {
     int pool = no_name;
     int flavor = no_name;
-    std::array<Buckets, 2> whole{};
+    std::array<Buckets, histogram_count> whole{};
     NodeBitmap nodes{};  // usable, with a healthy device
     NodeBitmap partial{};
     Rooms rooms{};

@@ -17,12 +17,20 @@ std::size_t spot(int index) {
 // 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep;
 // 3 those whom the placements of this pass may help are looked at once more.
 Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
+    time = std::max(time, now);
     ensure_built();
     mix_is_fresh = false;
+    start_hunting();
+    if (look_at && *look_at <= time) {
+        look_at.reset();
+        waiting.wake({WakeOn::time, 0});
+    }
     Plan plan;
     fill_pools(plan);
-    Turns turns(quota, waiting,
-                [this](int index) -> const std::vector<Need>& { return view_of(index).needs; });
+    Turns turns(
+        quota, waiting,
+        [this](int index) -> const std::vector<Need>& { return view_of(index).needs; },
+        [this](int node) { return faded_of(node); });
     std::int64_t attempts = 0;
     bool again = true;
     while (again && !plan.exhausted) {
@@ -35,7 +43,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
                 break;
             }
             attempts += 1;
-            const bool placed = attempt_class(next, now, plan);
+            const bool placed = attempt_class(next, plan);
             again = again || placed;
             if (placed && !plan.placements.back().evictions.empty())
                 turns.start();  // victims' queues bid anew
@@ -56,17 +64,57 @@ void Planner::Inside::wake_after_pass() {
     for (int index : std::exchange(released, {})) wake_after_release(slots[spot(index)]);
 }
 
-bool Planner::Inside::attempt_class(int class_index, Instant now, Plan& plan) {
+// The flavors among which a demand has the choice, in its order; no_name alone where it has none.
+std::vector<int> Planner::Inside::choose_flavors(const ClassView& view,
+                                                 const Demand& demand) const {
+    std::vector<int> flavors;
+    for (const DemandPart& part : demand.parts) {
+        if (part.each.devices == 0 || choice_of(part.each.flavor).single() != no_name) continue;
+        for (int index : domains_for(view, part.each, no_name))
+            flavors.push_back(capacity.domain(index).flavor);
+        break;
+    }
+    if (flavors.empty()) flavors.push_back(no_name);
+    return flavors;
+}
+
+// Nominal, then borrowing, then eviction, flavor by flavor as the demand wishes.
+bool Planner::Inside::try_flavors(int class_index, const Demand& demand, Attempt& attempt,
+                                  Plan& plan, Placement& out) {
+    const ClassView view = view_of(class_index);
+    const bool nominal_first = demand.when_borrow == model::WhenBorrow::next;
+    if (view.closed != model::ReasonCode::none) return place(class_index, demand, attempt, plan);
+    const std::vector<int> flavors = choose_flavors(view, demand);
+    if (demand.when_preempt == model::WhenPreempt::preempt) {
+        for (int flavor : flavors) {
+            attempt.only_flavor = flavor;
+            attempt.within_nominal = nominal_first;
+            if (place(class_index, demand, attempt, plan)) return true;
+            if (preempt(class_index, demand, flavor, attempt, plan, out)) return true;
+        }
+        attempt.only_flavor = no_name;
+    }
+    for (const bool within_nominal : {true, false}) {
+        if (within_nominal && !nominal_first) continue;
+        attempt.within_nominal = within_nominal;
+        if (place(class_index, demand, attempt, plan)) return true;
+    }
+    if (demand.when_preempt == model::WhenPreempt::preempt) return false;
+    return std::ranges::any_of(flavors, [&](int flavor) {
+        return preempt(class_index, demand, flavor, attempt, plan, out);
+    });
+}
+
+bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     const int slot = waiting.group(class_index).first().demand;
     const Demand& demand = waiting.demand(slot).demand;
     plan.steps_used += 1;
     Attempt attempt;
     Placement placement;
-    bool placed = place(class_index, demand, attempt, plan);
-    if (placed) {
+    const bool placed = try_flavors(class_index, demand, attempt, plan, placement);
+    if (placed && placement.evictions.empty()) {
+        note_changes(attempt);
         write(demand, attempt, placement);
-    } else if (view_of(class_index).closed == model::ReasonCode::none) {
-        placed = preempt(class_index, demand, now, attempt, plan, placement);
     }
     if (!placed) {
         waiting.sleep(class_index, attempt.keys);

@@ -117,10 +117,12 @@ void Planner::Inside::reattach(int node_name) {
         if (device.flavor != no_name && quota.flavor_row(device.flavor) < 0)
             dirty = true;  // it gets rows of its own
     }
+    const std::size_t domains = capacity.domains().size();
     if (dirty || !capacity.put(node_name, facts->second, owners, shared_pool)) {
         dirty = true;
         return;
     }
+    if (capacity.domains().size() != domains) views.clear();  // another flavor to choose from
     if (spot(node_name) >= slots_of_node.size()) return;
     for (int index : slots_of_node[spot(node_name)]) {
         if (!is_ownership(slots[spot(index)])) capacity.apply(slots[spot(index)]);
@@ -166,7 +168,9 @@ void Planner::Inside::wake_after_release(const Slot& slot) {
 ClassKey Planner::Inside::key_of(const Demand& demand) {
     ClassKey key{.queue = names.intern(demand.queue),
                  .project = names.intern(demand.project),
-                 .priority = demand.priority};
+                 .priority = demand.priority,
+                 .next_before_borrowing = demand.when_borrow == model::WhenBorrow::next,
+                 .preempts_before_next = demand.when_preempt == model::WhenPreempt::preempt};
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
         key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/wide.h"
 #include "model/capacity.h"
 #include "model/queue.h"
 #include "sched/names.h"
-#include "base/wide.h"
 #include "sched/types.h"
 
 namespace tandem::sched {
@@ -72,6 +72,9 @@ struct QueueFacts {
     std::vector<int> projects{};
     std::vector<QuotaFacts> quotas{};
     bool stopped = false;
+    model::QueuePreemption preemption{};
+    std::int64_t min_run_ms = 0;
+    std::int64_t half_life_ms = 0;  // 0: as its parent
     bool operator==(const QueueFacts&) const = default;
 };
 
@@ -81,7 +84,16 @@ struct OccupantFacts {
     bool preemptible = true;
     Instant started{};
     Instant safe_at{};
+    std::int64_t restart_ms = 0;
+    std::int64_t evictions = 0;
     bool operator==(const OccupantFacts&) const = default;
+};
+
+// Evictions that a queue's work may still cause, in milli; grows with time up to the burst.
+struct Bucket {
+    std::int64_t left = 0;
+    Instant at{};
+    bool operator==(const Bucket&) const = default;
 };
 
 struct Share {
@@ -104,6 +116,7 @@ struct Slot {
     std::int64_t memory_bytes = 0;
     std::int64_t milli = 0;  // sum of shares
     bool leaving = false;
+    bool pinned = false;       // of a workload that is never asked to leave
     bool provisional = false;  // placed by a plan, not yet put by core under its replica's id
     bool live = false;
     std::vector<Share> shares{};

@@ -48,7 +48,11 @@ std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& fact
 std::uint64_t fingerprint_of(const Names& names, int name, const QueueFacts& facts) {
     Fingerprint print;
     print << names.fingerprint(name) << names.fingerprint(facts.parent)
-          << names.fingerprint(facts.pool) << sum_of(names, facts.projects) << flag(facts.stopped);
+          << names.fingerprint(facts.pool) << sum_of(names, facts.projects) << flag(facts.stopped)
+          << static_cast<std::int64_t>(facts.preemption.within_queue)
+          << static_cast<std::int64_t>(facts.preemption.reclaim)
+          << static_cast<std::int64_t>(facts.preemption.fair_share) << facts.preemption.per_minute
+          << facts.preemption.burst << facts.min_run_ms << facts.half_life_ms;
     for (const QuotaFacts& quota : facts.quotas) {
         print << names.fingerprint(quota.flavor) << quota.nominal << quota.borrow_limit
               << quota.lend_limit << quota.max << quota.weight;
@@ -59,7 +63,8 @@ std::uint64_t fingerprint_of(const Names& names, int name, const QueueFacts& fac
 std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantFacts& facts) {
     Fingerprint print;
     print << workload.value << names.fingerprint(facts.queue) << facts.priority
-          << flag(facts.preemptible) << facts.started.ms << facts.safe_at.ms;
+          << flag(facts.preemptible) << facts.started.ms << facts.safe_at.ms << facts.restart_ms
+          << facts.evictions;
     return print.value();
 }
 
@@ -78,8 +83,9 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
 std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
     Fingerprint print;
     print << demand.workload.value << names.fingerprint(names.find(demand.queue))
-          << names.fingerprint(names.find(demand.project)) << demand.priority
-          << demand.submitted.ms;
+          << names.fingerprint(names.find(demand.project)) << demand.priority << demand.submitted.ms
+          << static_cast<std::int64_t>(demand.when_borrow)
+          << static_cast<std::int64_t>(demand.when_preempt);
     for (const DemandPart& part : demand.parts) {
         Digest role;
         role.add(part.role);
@@ -87,6 +93,20 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
               << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli
               << part.each.memory_bytes;
     }
+    return print.value();
+}
+
+std::uint64_t fingerprint_of(const Names& names, int queue, int flavor, const Use& use) {
+    Fingerprint print;
+    print << names.fingerprint(queue) << names.fingerprint(flavor)
+          << static_cast<std::uint64_t>(use.amount) << static_cast<std::uint64_t>(use.amount >> 64)
+          << use.at.ms << use.milli;
+    return print.value();
+}
+
+std::uint64_t fingerprint_of(const Names& names, int queue, const Bucket& bucket) {
+    Fingerprint print;
+    print << names.fingerprint(queue) << bucket.left << bucket.at.ms;
     return print.value();
 }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "sched/decay.h"
 #include "sched/facts.h"
 
 namespace tandem::sched {
@@ -30,5 +31,7 @@ std::uint64_t fingerprint_of(const Names& names, int name, const QueueFacts& fac
 std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantFacts& facts);
 std::uint64_t fingerprint_of(const Names& names, const Slot& slot);
 std::uint64_t fingerprint_of(const Names& names, const Demand& demand);
+std::uint64_t fingerprint_of(const Names& names, int queue, int flavor, const Use& use);
+std::uint64_t fingerprint_of(const Names& names, int queue, const Bucket& bucket);
 
 }  // namespace tandem::sched

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sched/capacity.h"
+#include "sched/decay.h"
 #include "sched/facts.h"
 #include "sched/flavor_choice.h"
 #include "sched/planner.h"
@@ -58,8 +59,18 @@ struct QueueBefore {
     int name = no_name;
     std::unique_ptr<QueueFacts> facts{};
 };
-using Undo = std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken,
-                          OccupantBefore, NodeBefore, PoolBefore, QueueBefore>;
+using UseKey = std::pair<int, int>;  // queue, flavor
+struct UseBefore {
+    UseKey key{};
+    std::optional<Use> use{};
+};
+struct BucketBefore {
+    int queue = no_name;
+    std::optional<Bucket> bucket{};
+};
+using Undo =
+    std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,
+                 NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
 
 struct EntryKey {
     RowId id{};
@@ -128,7 +139,8 @@ struct Shortage {
 struct Attempt {
     View view = View::now;
     EntryKind kind = EntryKind::allocation;
-    int only_flavor = no_name;    // parts without a flavor take this one
+    int only_flavor = no_name;    // parts without a single flavor take this one
+    bool within_nominal = false;  // without borrowing
     std::vector<WakeKey> keys{};  // what could change a failure
     std::vector<Shortage> shortages{};
     struct Placed {
@@ -155,6 +167,10 @@ struct Planner::Inside {
     Waiting waiting{};
     std::unordered_map<int, FlavorChoice> flavor_choices{};  // by the name of their text
     std::vector<MixCount> told_mix{};
+    Instant time{};                      // as far as it was told
+    std::map<UseKey, Use> uses{};        // of queues that have a half-life
+    std::map<int, Bucket> allowances{};  // of queues whose evictions are limited; absent: full
+    std::set<int> remembered{};          // queues whose use or bucket changed since forget()
     // --- derived ---
     std::unordered_map<MixKey, std::int64_t, MixKeyHash> asked_counts{};
     std::map<int, std::int64_t> capacity_by_flavor{};  // healthy milli-devices
@@ -162,6 +178,7 @@ struct Planner::Inside {
     std::vector<MixCount> mix_counts{};  // what it was made of
     std::map<int, std::int64_t> mix_capacity{};
     bool mix_is_fresh = false;
+    std::map<int, Duration> half_lives{};  // own or inherited, of queues that have one
     bool dirty = true;
     std::int64_t builds = 0;
     int shared_pool = no_name;
@@ -174,10 +191,21 @@ struct Planner::Inside {
     // --- journal ---
     std::vector<Undo> journal{};
     bool marked = false;
+    bool undoing = false;
     std::vector<int> provisional{};  // slots that a plan made; some may be gone
     std::set<int> grown_roots{};     // trees and pools whose use grew during this plan
     std::set<int> grown_pools{};
     std::vector<int> released{};  // slots of this plan's victims
+    // --- of one plan, for preemption (prey.h, hunt.h) ---
+    struct Judgements;
+    struct Prospect;
+    std::shared_ptr<Judgements> judgements{};
+    std::map<std::tuple<int, int, bool>, std::shared_ptr<Prospect>>
+        prospects{};                                                      // class, flavor, fair
+    std::unordered_map<int, std::optional<std::int64_t>> least_urgent{};  // by queue
+    std::int64_t protection = 0;       // grows when judgements are forgotten
+    std::vector<int> changed_nodes{};  // positions, as changes came
+    std::optional<Instant> look_at{};  // some class sleeps until then
 
     // primary.cc: changes of the primary tables, journaled
     void set_node(int name, std::unique_ptr<NodeFacts> facts);
@@ -186,6 +214,7 @@ struct Planner::Inside {
                        const std::vector<DeviceKey>& after);
     void set_queue(int name, std::unique_ptr<QueueFacts> facts);
     void set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts);
+    void pin(const WorkloadState& state, bool pins);
     int add_slot(Slot slot);
     void remove_slot(int index);
     void change_leaving(int index);
@@ -193,6 +222,18 @@ struct Planner::Inside {
     Demand take_demand(int slot);
     void undo_to(std::size_t mark);
     void end_call();  // without a mark nothing needs to be undone
+
+    // memory.cc: decayed use and eviction buckets
+    void follow_half_lives();
+    void set_use(UseKey key, const std::optional<Use>& use);
+    void use(const Slot& slot, int sign);
+    Wide faded_of(int node) const;
+    void set_bucket(int queue, const std::optional<Bucket>& bucket);
+    Bucket filled(int queue, const QueueFacts& facts) const;
+    std::optional<Instant> when_allowed(int node, std::int64_t evictions) const;
+    void spend(int node, std::int64_t evictions);
+    std::vector<QueueMemory> list_memory() const;
+    void restore_memory(const QueueMemory& memory);
 
     // derived.cc
     void derive(Owners& owners, Capacity& capacity, QuotaTree& quota) const;
@@ -238,6 +279,8 @@ struct Planner::Inside {
                         Plan& plan);
     RoomChoice choose_room(int domain, const ClassView& view, const model::Resources& each,
                            Plan& plan);
+    std::vector<int> domains_for(const ClassView& view, const model::Resources& each,
+                                 int only_flavor) const;
     bool place_without_devices(const ClassView& view, const Demand& demand, std::size_t part,
                                Attempt& attempt, Plan& plan);
     int find_bare(const model::Resources& each, Plan& plan) const;
@@ -260,12 +303,25 @@ struct Planner::Inside {
 
     // preemption.cc
     struct Hunt;
-    bool preempt(int class_index, const Demand& demand, Instant now, Attempt& failed, Plan& plan,
+    bool preempt(int class_index, const Demand& demand, int flavor, Attempt& failed, Plan& plan,
                  Placement& out);
+    std::vector<model::Reason> list_obstacles(int class_index, const Demand& demand);
+    std::optional<std::int64_t> lowest_in(int queue_name);
+    void start_hunting();
+    void forget_judgements();
+    void look_again(Instant at) { look_at = look_at ? std::min(*look_at, at) : at; }
+    void note_change(int node_name);
+    void note_changes(const Attempt& attempt);
+    const QueueFacts* find_queue(int name) const;
+    bool is_of_one_flavor(RowId workload) const;
+    BorrowShare share_of_branch(int node) const;
 
     // cycle.cc
     Plan plan(Instant now, std::int64_t step_budget);
-    bool attempt_class(int class_index, Instant now, Plan& plan);
+    bool attempt_class(int class_index, Plan& plan);
+    bool try_flavors(int class_index, const Demand& demand, Attempt& attempt, Plan& plan,
+                     Placement& out);
+    std::vector<int> choose_flavors(const ClassView& view, const Demand& demand) const;
     void wake_after_pass();
     void fill_pools(Plan& plan);
     void fill_pool(int name, Plan& plan);

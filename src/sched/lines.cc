@@ -2,6 +2,7 @@
 // Views of queues and pools for people.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "sched/inside.h"
 
@@ -10,6 +11,36 @@ namespace {
 
 std::size_t spot(int index) {
     return static_cast<std::size_t>(index);
+}
+
+// Over the weighted amount that could be lent, in lowest terms.
+std::string render_share(const BorrowShare& share) {
+    if (share.over <= 0) return "0";
+    if (share.unbounded()) return "unbounded";
+    const Wide whole = static_cast<Wide>(share.lendable) * share.weight;
+    const auto bottom = static_cast<std::int64_t>(std::min<Wide>(whole, INT64_MAX));
+    const std::int64_t common = std::gcd(share.over, bottom);
+    return std::to_string(share.over / common) + "/" + std::to_string(bottom / common);
+}
+
+// What others in the cohort borrow is lent by those with idle quota, in proportion to it.
+std::int64_t lent_by(const QuotaTree& quota, int node, int flavor_row) {
+    const int above = quota.nodes()[spot(node)].parent;
+    if (above < 0) return 0;
+    const auto idle_of = [&](int child) {
+        const QuotaRow& row = quota.row(child, flavor_row);
+        return std::max<std::int64_t>(0, row.quota - std::max(row.kept, row.used[at(View::now)]));
+    };
+    std::int64_t borrowed = 0;
+    std::int64_t idle = 0;
+    for (int child : quota.nodes()[spot(above)].children) {
+        const QuotaRow& row = quota.row(child, flavor_row);
+        borrowed += std::max<std::int64_t>(0, row.used[at(View::now)] - row.quota);
+        idle += idle_of(child);
+    }
+    if (idle == 0) return 0;
+    const Wide part = static_cast<Wide>(std::min(borrowed, idle)) * idle_of(node) / idle;
+    return static_cast<std::int64_t>(part);
 }
 
 }  // namespace
@@ -23,6 +54,11 @@ std::vector<QueueLine> Planner::queue_lines() const {
         for (int above = static_cast<int>(n); above >= 0; above = quota.nodes()[spot(above)].parent)
             waiting[spot(above)] += own;
     }
+    std::map<std::pair<int, int>, std::int64_t> hardware;  // by pool and flavor
+    for (const NodeState& node : inside_->capacity.nodes()) {
+        for (const Dev& device : node.devices)
+            hardware[{device.owner, device.flavor}] += device.healthy ? 1000 : 0;
+    }
     std::vector<QueueLine> lines;
     for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
         const QueueNode& node = quota.nodes()[n];
@@ -32,13 +68,20 @@ std::vector<QueueLine> Planner::queue_lines() const {
                                        : inside_->names.text(quota.nodes()[spot(node.parent)].name);
         QueueLine line{
             .queue = inside_->names.text(node.name), .parent = parent, .waiting = waiting[n]};
+        constexpr Wide hour = Wide{3'600'000} << 32;
+        line.faded_hours = static_cast<std::int64_t>(inside_->faded_of(static_cast<int>(n)) / hour);
         for (std::size_t f = 0; f < quota.flavors().size(); ++f) {
             const QuotaRow& row = quota.row(static_cast<int>(n), static_cast<int>(f));
             if (row.nominal == 0 && row.used[at(View::now)] == 0) continue;
             line.flavor = inside_->names.text(quota.flavors()[f]);
             line.nominal = row.nominal;
             line.used = row.used[at(View::now)];
+            line.quota = row.quota;
             line.borrowed = row.limited ? std::max<std::int64_t>(0, line.used - row.quota) : 0;
+            line.lent = lent_by(quota, static_cast<int>(n), static_cast<int>(f));
+            line.weight = row.weight;
+            line.share = render_share(quota.share_of(static_cast<int>(n), static_cast<int>(f), 0));
+            line.hardware = hardware[{node.pool, quota.flavors()[f]}];
             lines.push_back(line);
         }
         if (lines.size() == first)

@@ -88,7 +88,19 @@ std::vector<std::vector<int>> Planner::Inside::list_candidates(int pool, int ask
                 tiers[t].push_back(index);
         }
     }
+#if defined(TANDEM_PLANT_FLAVOR_FALLBACK)
+    tiers.resize(1);
+#endif
     return tiers;
+}
+
+std::vector<int> Planner::Inside::domains_for(const ClassView& view, const model::Resources& each,
+                                              int only_flavor) const {
+    std::vector<int> list;
+    const int asked = names.find(each.flavor);
+    for (const std::vector<int>& tier : list_candidates(view.pool, asked, only_flavor))
+        list.insert(list.end(), tier.begin(), tier.end());
+    return list;
 }
 
 // A node's first device of a flavor in a pool makes a domain, without a build.
@@ -118,10 +130,12 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
         for (int index : tier) {
             tried = true;
             plan.steps_used += 1;
-            if (has_quota(view, capacity.domain(index).flavor, need, attempt)) open.push_back(index);
+            const int row = quota.flavor_row(capacity.domain(index).flavor);
+            if (attempt.within_nominal && quota.would_borrow(view.node, row, need)) continue;
+            if (has_quota(view, capacity.domain(index).flavor, need, attempt))
+                open.push_back(index);
         }
-        if (open.size() > 1 && attempt.view == View::now)
-            order_by_score(open, view, wanted, plan);
+        if (open.size() > 1 && attempt.view == View::now) order_by_score(open, view, wanted, plan);
         for (int index : open) {
             const std::size_t mark = journal.size();
             const std::size_t placed = attempt.placed.size();
@@ -172,9 +186,9 @@ void Planner::Inside::order_by_score(std::vector<int>& domains, const ClassView&
 
 RoomChoice Planner::Inside::choose_room(int domain, const ClassView& view,
                                         const model::Resources& each, Plan& plan) {
-    RoomAsk ask{.ask = {each.cpu_milli, each.devices},
-                .policy = view.placement == model::PlacementPolicy::fgd ? Policy::fgd
-                                                                        : Policy::tandem};
+    RoomAsk ask{
+        .ask = {each.cpu_milli, each.devices},
+        .policy = view.placement == model::PlacementPolicy::fgd ? Policy::fgd : Policy::tandem};
     if (ask.ask.is_share()) ask.project = view.project;
     const FlavorMix& flavor_mix = typical_mix().of(capacity.domain(domain).flavor);
     return capacity.rooms_of(domain).choose(

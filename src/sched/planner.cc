@@ -91,11 +91,14 @@ void Planner::remove_pool(const std::string& name) {
 
 void Planner::put_queue(const model::Queue& queue) {
     Names& names = inside_->names;
-    auto facts = std::make_unique<QueueFacts>(
-        QueueFacts{.parent = names.intern(queue.spec.parent),
-                   .pool = names.intern(queue.spec.pool),
-                   .projects = intern_all(names, queue.spec.projects),
-                   .stopped = queue.spec.stop != model::StopPolicy::none});
+    auto facts = std::make_unique<QueueFacts>(QueueFacts{
+        .parent = names.intern(queue.spec.parent),
+        .pool = names.intern(queue.spec.pool),
+        .projects = intern_all(names, queue.spec.projects),
+        .stopped = queue.spec.stop != model::StopPolicy::none,
+        .preemption = queue.spec.preemption,
+        .min_run_ms = queue.spec.min_run_time.ms,
+        .half_life_ms = queue.spec.usage_half_life ? queue.spec.usage_half_life->ms : 0});
     for (const model::FlavorQuota& quota : queue.spec.quotas) {
         facts->quotas.push_back(
             {.flavor = quota.flavor == "*" ? no_name : names.intern(quota.flavor),
@@ -187,7 +190,9 @@ void Planner::put_occupant(const Occupant& occupant) {
                                                  .priority = occupant.priority,
                                                  .preemptible = occupant.preemptible,
                                                  .started = occupant.started,
-                                                 .safe_at = occupant.safe_at}));
+                                                 .safe_at = occupant.safe_at,
+                                                 .restart_ms = occupant.restart_time.ms,
+                                                 .evictions = occupant.evictions}));
     inside_->end_call();
 }
 
@@ -219,6 +224,23 @@ bool Planner::claim_is_free(RowId id, std::int64_t part) const {
     });
 }
 
+void Planner::advance(Instant now) {
+    inside_->time = std::max(inside_->time, now);
+}
+
+std::optional<Instant> Planner::next_look() const {
+    return inside_->look_at;
+}
+
+std::vector<QueueMemory> Planner::changed_memory() const {
+    return inside_->list_memory();
+}
+
+void Planner::restore_memory(const QueueMemory& memory) {
+    inside_->restore_memory(memory);
+    inside_->end_call();
+}
+
 Plan Planner::plan(Instant now, std::int64_t step_budget) {
     Plan plan = inside_->plan(now, step_budget);
     inside_->end_call();
@@ -242,6 +264,7 @@ void Planner::rollback(std::size_t mark) {
 
 void Planner::forget() {
     inside_->drop_provisional();
+    inside_->remembered.clear();
     inside_->journal.clear();
     inside_->marked = false;
     inside_->waiting.drop_empty_classes();

@@ -41,9 +41,15 @@ struct QueueLine {
     std::string parent{};
     std::string flavor{};
     std::int64_t nominal = 0;
+    std::int64_t quota = 0;     // with what children lend
     std::int64_t used = 0;      // subtree
-    std::int64_t borrowed = 0;  // used beyond nominal
-    std::int64_t waiting = 0;   // workloads
+    std::int64_t borrowed = 0;  // used beyond the quota
+    std::int64_t lent = 0;      // of what is idle, what others in the cohort use
+    std::int64_t weight = 1;
+    std::string share{};           // of what is borrowed, by weight: "3/16", "0", "unbounded"
+    std::int64_t hardware = 0;     // of the flavor in its pool: nominal may promise more than that
+    std::int64_t faded_hours = 0;  // decayed use of the subtree, all flavors: milli-device-hours
+    std::int64_t waiting = 0;      // workloads
 };
 struct PoolLine {
     std::string pool{};
@@ -83,7 +89,16 @@ class Planner {
     bool claim_is_free(RowId id, std::int64_t part = 0) const;
     const Entry* find_entry(RowId id, std::int64_t part = 0) const;
 
+    // Time moves on; use is counted by it. Never backwards.
+    void advance(Instant now);
     Plan plan(Instant now, std::int64_t step_budget);
+    // When a plan may find more though nothing else happens.
+    std::optional<Instant> next_look() const;
+
+    // What core stores of queues that changed since forget(), as of now; and hands back at a start,
+    // after queues and entries.
+    std::vector<QueueMemory> changed_memory() const;
+    void restore_memory(const QueueMemory& memory);
 
     // Why a waiting workload waits: computed on demand with true numbers; absent when it does not
     // wait.

@@ -168,5 +168,69 @@ BENCHMARK(preempt_for_gang)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(5);
 
+void add_running(Planner& planner, std::int64_t id, std::int64_t node, std::int64_t device,
+                 const std::string& queue, bool preemptible) {
+    planner.put_entry({.id = RowId{id},
+                       .workload = RowId{id},
+                       .node = "node-" + std::to_string(node),
+                       .devices = {{device, 1000}},
+                       .flavor = "h200",
+                       .cpu_milli = 1000,
+                       .queue = queue,
+                       .pool = "default",
+                       .project = "vision"});
+    planner.put_occupant({.workload = RowId{id},
+                          .queue = queue,
+                          .preemptible = preemptible,
+                          .started = Instant{id},
+                          .safe_at = Instant{id}});
+}
+
+// 500 nodes, 4,000 single devices that one queue borrows; their owner wants each of them back.
+void reclaim_everything(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 500, 1);
+    model::Queue guest;
+    guest.meta = {.name = "guest"};
+    guest.spec = {.parent = "root", .quotas = {{.flavor = "h200", .nominal = 0}}};
+    planner.put_queue(guest);
+    for (std::int64_t id = 1; id <= 4000; ++id)
+        add_running(planner, id, (id - 1) / 8, (id - 1) % 8, "guest", true);
+    planner.queue_lines();
+    const std::size_t mark = planner.mark();
+    for (auto _ : state) {
+        state.PauseTiming();
+        planner.rollback(mark);
+        planner.mark();
+        for (std::int64_t id = 10'001; id <= 14'000; ++id)
+            planner.put_demand(demand(id, 1, 1, 1000));
+        state.ResumeTiming();
+        const Plan plan = planner.plan(Instant{100'000}, all_steps);
+        if (plan.placements.size() != 4000) state.SkipWithError("not all were taken back");
+    }
+}
+BENCHMARK(reclaim_everything)->Unit(benchmark::kMillisecond)->Iterations(3);
+
+// 10,000 nodes, one device of each held by work that never leaves: a gang of whole nodes is proved
+// impossible.
+void prove_that_nobody_could_help(benchmark::State& state) {
+    Planner planner;
+    furnish(planner, 10'000, 1);
+    for (std::int64_t id = 1; id <= 80'000; ++id)
+        add_running(planner, id, (id - 1) / 8, (id - 1) % 8, "team-0", id % 8 != 0);
+    planner.queue_lines();
+    const std::size_t mark = planner.mark();
+    for (auto _ : state) {
+        state.PauseTiming();
+        planner.rollback(mark);
+        planner.mark();
+        planner.put_demand(demand(100'000, 1, 10, 8000, 5));
+        state.ResumeTiming();
+        if (!planner.plan(Instant{100'000}, all_steps).placements.empty())
+            state.SkipWithError("it was placed");
+    }
+}
+BENCHMARK(prove_that_nobody_could_help)->Unit(benchmark::kMillisecond)->Iterations(20);
+
 }  // namespace
 }  // namespace tandem::sched

@@ -114,6 +114,32 @@ TEST(Preemption, victims_are_no_more_than_needed_and_whole_gangs) {
         EXPECT_THAT(victims(plan), UnorderedElementsAre(2, 3));
 }
 
+// Two members of two devices each: two single jobs on b, then the gang on a, which makes room for
+// both.
+TEST(Preemption, nobody_leaves_in_vain_where_a_gang_frees_more_than_is_needed) {
+    World world;
+    world.pool("default");
+    world.queue("team");
+    world.node("a", 4);
+    world.submit({.id = 1, .devices = 4000});
+    world.plan();
+    world.node("b", 2);
+    world.submit({.id = 2});
+    world.submit({.id = 3});
+    world.plan();
+    for (int n = 0; n < 10;
+         ++n) {  // more candidates than are looked at one set by one, and of no use
+        world.node("c" + std::to_string(n), 2);
+        world.submit({.id = 10 + n, .preemptible = false});
+        world.plan();
+        world.submit({.id = 30 + n});
+        world.plan();
+    }
+    world.submit({.id = 100, .count = 2, .devices = 2000, .priority = 1});
+    EXPECT_THAT(victims(world.plan()), ElementsAre(1));
+    EXPECT_EQ(world.planner.recount(), "");
+}
+
 // Cohort {A nominal 3; B nominal 0}: B borrows 1; A(4) can never be, A(3) takes back, once.
 TEST(Preemption, nominal_is_reclaimed_once_and_the_too_large_head_harms_nobody) {
     World world;

@@ -100,6 +100,7 @@ void Planner::Inside::set_queue(int name, std::unique_ptr<QueueFacts> facts) {
     if (before) fingerprint -= fingerprint_of(names, name, *before);
     journal.push_back(QueueBefore{name, std::move(before)});
     dirty = true;
+    follow_half_lives();
 }
 
 void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts) {
@@ -109,6 +110,8 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
         return;
     }
     std::unique_ptr<OccupantFacts> before;
+    const bool pins = facts && !facts->preemptible;
+    pin(state, pins);
     if (state.occupant) {
         before = std::make_unique<OccupantFacts>(*state.occupant);
         const std::uint64_t print = fingerprint_of(names, workload, *before);
@@ -135,6 +138,17 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
     journal.push_back(OccupantBefore{workload, std::move(before)});
 }
 
+// Whether a workload may ever be asked to leave counts on each of its devices.
+void Planner::Inside::pin(const WorkloadState& state, bool pins) {
+    for (int index : state.slots) {
+        Slot& slot = slots[spot(index)];
+        if (slot.pinned == pins) continue;
+        if (!dirty && !is_ownership(slot)) capacity.unapply(slot);
+        slot.pinned = pins;
+        if (!dirty && !is_ownership(slot)) capacity.apply(slot);
+    }
+}
+
 int Planner::Inside::add_slot(Slot slot) {
     if (free_slots.empty()) {
         free_slots.push_back(static_cast<int>(slots.size()));
@@ -150,12 +164,18 @@ int Planner::Inside::add_slot(Slot slot) {
         provisional.push_back(index);
     else
         entries[{slot.id, slot.part}] = index;
-    if (slot.workload) workloads[slot.workload].slots.push_back(index);
+    slot.pinned = false;
+    if (slot.workload) {
+        WorkloadState& state = workloads[slot.workload];
+        state.slots.push_back(index);
+        slot.pinned = state.occupant && !state.occupant->preemptible;
+    }
     if (slot.node >= 0) {
         if (spot(slot.node) >= slots_of_node.size()) slots_of_node.resize(spot(slot.node) + 1);
         slots_of_node[spot(slot.node)].push_back(index);
     }
     count_asked(slot, 1);
+    use(slot, 1);
     slots[spot(index)] = std::move(slot);
     apply(slots[spot(index)], 1);
     journal.push_back(SlotAdded{index});
@@ -165,6 +185,7 @@ int Planner::Inside::add_slot(Slot slot) {
 void Planner::Inside::remove_slot(int index) {
     Slot& slot = slots[spot(index)];
     TANDEM_ASSERT(slot.live, "an entry is removed once");
+    use(slot, -1);
     apply(slot, -1);
     count_asked(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
@@ -229,10 +250,15 @@ void Planner::Inside::undo_to(std::size_t mark) {
             set_node(step.name, std::move(step.facts));
         } else if constexpr (std::is_same_v<Step, PoolBefore>) {
             set_pool(step.name, std::move(step.facts));
-        } else {
+        } else if constexpr (std::is_same_v<Step, QueueBefore>) {
             set_queue(step.name, std::move(step.facts));
+        } else if constexpr (std::is_same_v<Step, UseBefore>) {
+            set_use(step.key, step.use);
+        } else {
+            set_bucket(step.queue, step.bucket);
         }
     };
+    undoing = true;
     while (journal.size() > mark) {
         Undo step = std::move(journal.back());
         journal.pop_back();
@@ -240,6 +266,7 @@ void Planner::Inside::undo_to(std::size_t mark) {
         std::visit(backwards, step);
         journal.resize(left);
     }
+    undoing = false;
 }
 
 void Planner::Inside::end_call() {

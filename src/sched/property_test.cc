@@ -26,12 +26,21 @@ struct Chaos {
                     "root");
         world.queue("team", {{.flavor = "h200", .nominal = 2000, .max = 6000}}, "left");
         world.queue("free");
+        world.queue("poor", {{.flavor = "h200", .nominal = 0, .weight = 0}}, "root");
+        world.queue("rich", {{.flavor = "*", .nominal = 0, .weight = 3}}, "root");
+        for (const char* name : {"left", "team", "rich", "poor"}) {
+            world.edit_queue(name, [](model::QueueSpec& spec) {
+                spec.preemption.fair_share = model::FairSharing::larger_share;
+            });
+        }
+        world.edit_queue("root", [](model::QueueSpec& spec) { spec.usage_half_life = minutes(1); });
         for (int i = 0; i < 4; ++i)
             world.node("n" + std::to_string(i), 4, i == 3 ? "a100" : "h200", 8000);
     }
 
     Want draw_want() {
-        static const std::vector<std::string> queues{"left", "right", "team", "free"};
+        static const std::vector<std::string> queues{"left", "right", "team",
+                                                     "free", "poor",  "rich"};
         Want want{.id = next++};
         want.queue = queues[random.below(queues.size())];
         want.count = random.between(1, 3);

@@ -161,6 +161,37 @@ std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::i
     return std::nullopt;
 }
 
+int compare(const BorrowShare& a, const BorrowShare& b) {
+    if (a.unbounded() != b.unbounded()) return a.unbounded() ? 1 : -1;
+    if (a.unbounded()) return 0;
+    if (a.over <= 0 || b.over <= 0) return (a.over > 0) - (b.over > 0);
+    const Wide left = static_cast<Wide>(a.over) * b.lendable * b.weight;
+    const Wide right = static_cast<Wide>(b.over) * a.lendable * a.weight;
+    return left < right ? -1 : left > right ? 1 : 0;
+}
+
+BorrowShare QuotaTree::share_of(int node, int flavor_row, std::int64_t need) const {
+    const QuotaRow& here = row(node, flavor_row);
+    const int above = nodes_[static_cast<std::size_t>(node)].parent;
+    BorrowShare share{.weight = here.weight};
+    if (!here.limited) return share;
+    share.over = over(here.spill[at(View::future)] + need, here.quota);
+    share.lendable = row(above < 0 ? node : above, flavor_row).quota;
+    return share;
+}
+
+BorrowShare QuotaTree::dominant_share(int node, const std::vector<Need>& needs) const {
+    BorrowShare largest{};
+    for (std::size_t f = 0; f < flavors_.size(); ++f) {
+        std::int64_t more = 0;
+        for (const Need& need : needs)
+            more += need.flavor_row == static_cast<int>(f) ? need.milli : 0;
+        const BorrowShare one = share_of(node, static_cast<int>(f), more);
+        if (compare(one, largest) > 0) largest = one;
+    }
+    return largest;
+}
+
 bool QuotaTree::is_under_nominal(int node, int flavor_row, std::int64_t need) const {
     if (flavor_row < 0) return false;
     const QuotaRow& here = row(node, flavor_row);

@@ -10,6 +10,7 @@
 //                   at the root within quota - spill; and used + need <= max on every level.
 //   (The arithmetic of hierarchical cohorts: a child's use inside what it keeps is invisible above
 //   it.)
+//   share(q)      = borrowed(q) / (what the cohort above can lend x weight(q)), exact
 // A flavor that nobody in a tree states a quota for is not limited in that tree.
 //
 // Two views: now counts every entry, future leaves out entries that are leaving.
@@ -29,6 +30,16 @@ enum class View : std::uint8_t { now, future };
 constexpr std::size_t at(View view) {
     return static_cast<std::size_t>(view);
 }
+
+// What is borrowed of what could be lent, by weight; compared exactly (products below 2^90).
+struct BorrowShare {
+    std::int64_t over = 0;
+    std::int64_t lendable = 1;
+    std::int64_t weight = 1;
+    bool unbounded() const { return over > 0 && (weight == 0 || lendable <= 0); }
+};
+// Negative, zero or positive as a is smaller, equal or larger.
+int compare(const BorrowShare& a, const BorrowShare& b);
 
 struct QuotaRow {
     std::int64_t nominal = 0;
@@ -97,8 +108,18 @@ class QuotaTree {
 
     std::optional<QuotaBound> find_bound(int node, int flavor_row, std::int64_t need,
                                          View view) const;
+    // Its share with a need more, of what entries that stay use: of one flavor, and of the flavor
+    // that it then borrows most of.
+    BorrowShare dominant_share(int node, const std::vector<Need>& needs) const;
+    BorrowShare share_of(int node, int flavor_row, std::int64_t need) const;
     // used + need within the queue's own quota: the right to reclaim.
     bool is_under_nominal(int node, int flavor_row, std::int64_t need) const;
+
+    // Beyond it, in a tree that limits the flavor.
+    bool would_borrow(int node, int flavor_row, std::int64_t need) const {
+        return flavor_row >= 0 && row(node, flavor_row).limited &&
+               !is_under_nominal(node, flavor_row, need);
+    }
 
     bool operator==(const QuotaTree& other) const { return rows_ == other.rows_; }
 

@@ -87,7 +87,7 @@ std::string Planner::Inside::Recount::compare_domain(const Domain& fresh) const 
     const int index = inside.capacity.find_domain(fresh.pool, fresh.flavor);
     if (index < 0) return text + " is missing";
     const Domain& kept = inside.capacity.domain(index);
-    for (std::size_t view = 0; view < 2; ++view) {
+    for (std::size_t view = 0; view < histogram_count; ++view) {
         const Buckets& a = kept.whole[view];
         const Buckets& b = fresh.whole[view];
         for (std::size_t g = 0; g < std::max(a.count.size(), b.count.size()); ++g) {
@@ -128,6 +128,8 @@ std::string Planner::Inside::recount() {
     for (const auto& [name, facts] : nodes) sum += fingerprint_of(names, name, facts);
     for (const auto& [name, facts] : pools) sum += fingerprint_of(names, name, facts);
     for (const auto& [name, facts] : queues) sum += fingerprint_of(names, name, facts);
+    for (const auto& [key, use] : uses) sum += fingerprint_of(names, key.first, key.second, use);
+    for (const auto& [name, bucket] : allowances) sum += fingerprint_of(names, name, bucket);
     for (const Demand* demand : waiting.list()) sum += fingerprint_of(names, *demand);
     return sum + occupants_fingerprint == fingerprint ? std::string{}
                                                       : "the digest differs from its rows";

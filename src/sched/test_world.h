@@ -68,6 +68,12 @@ class World {
         queue.meta = {.id = RowId{next_id_++}, .name = name};
         queue.spec = {.parent = parent, .pool = in_pool, .quotas = std::move(quotas)};
         planner.put_queue(queue);
+        queues_[name] = queue;
+    }
+    template <class Edit>
+    void edit_queue(const std::string& name, Edit edit) {
+        edit(queues_.at(name).spec);
+        planner.put_queue(queues_.at(name));
     }
     // Submits; `submitted` is the id, so that ids are the order.
     void submit(const Want& want) {
@@ -170,6 +176,7 @@ class World {
     std::int64_t next_id_ = 100'000;
     std::map<std::string, model::Node> nodes_{};
     std::map<std::string, model::Pool> pools_{};
+    std::map<std::string, model::Queue> queues_{};
     std::map<std::int64_t, Want> wants_{};
     std::map<std::int64_t, std::vector<std::int64_t>> replicas_{};
     std::vector<std::int64_t> leaving_{};

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/wide.h"
-
 namespace tandem::sched {
 namespace {
 
@@ -15,22 +13,24 @@ bool goes_after(const Bid& a, const Bid& b) {
     return goes_before(b, a);
 }  // heaps keep the largest on top
 
-// Is over_by/weight of a smaller (negative), equal or larger than that of b?
-int compare_shares(const Bid& a, const Bid& b) {
-    if ((a.weight == 0) != (b.weight == 0)) return a.weight == 0 ? 1 : -1;
-    const bool both_unbounded = a.weight == 0;
-    const Wide left = static_cast<Wide>(a.over_by) * (both_unbounded ? 1 : b.weight);
-    const Wide right = static_cast<Wide>(b.over_by) * (both_unbounded ? 1 : a.weight);
+// By weight, like the shares that they break ties of.
+[[maybe_unused]] int compare_faded(const Bid& a, const Bid& b) {
+    const Wide left = a.faded * std::max<std::int64_t>(1, b.share.weight);
+    const Wide right = b.faded * std::max<std::int64_t>(1, a.share.weight);
     return left < right ? -1 : left > right ? 1 : 0;
 }
 
 }  // namespace
 
 bool goes_before(const Bid& a, const Bid& b) {
-    if (a.over != b.over) return b.over;
-    if (a.over) {
-        if (const int order = compare_shares(a, b); order != 0) return order < 0;
+#if !defined(TANDEM_PLANT_NOMINAL_FIRST)
+    if (const int order = compare(a.share, b.share); order != 0) return order < 0;
+#endif
+#if !defined(TANDEM_PLANT_FADED_ORDER)
+    if (a.share.over > 0) {
+        if (const int order = compare_faded(a, b); order != 0) return order < 0;
     }
+#endif
     if (a.submitted != b.submitted) return a.submitted < b.submitted;
     return a.id < b.id;
 }
@@ -39,16 +39,10 @@ Bid Turns::bid_of(int node, int class_index) const {
     const Member& first = waiting_.group(class_index).first();
     Bid bid{.node = node, .class_index = class_index, .submitted = first.submitted, .id = first.id};
     for (const Need& need : needs_(class_index)) {
-        const QuotaRow& row = quota_.row(node, need.flavor_row);
-        if (!row.limited) continue;
-        const std::int64_t over_by = row.spill[at(View::future)] + need.milli - row.quota;
-        if (over_by <= 0) continue;
-        const Bid other{.over = true, .over_by = over_by, .weight = row.weight};
-        if (bid.over && compare_shares(other, bid) <= 0) continue;
-        bid.over = true;  // the flavor it borrows most of decides
-        bid.over_by = over_by;
-        bid.weight = row.weight;
+        const BorrowShare share = quota_.share_of(node, need.flavor_row, need.milli);
+        if (compare(share, bid.share) > 0) bid.share = share;
     }
+    if (bid.share.over > 0) bid.faded = faded_(node);
     return bid;
 }
 

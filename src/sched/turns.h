@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns: whose class is looked at next, as a tournament down the queue tree. At each level,
 // children that stay within their own quota with the candidate included come first; then those that
-// borrow least by weight, compared exactly; then the older candidate, then its id. Made for one
-// plan. Inside of sched only.
+// borrow least by weight (of the flavor that they borrow most of), compared exactly; those of
+// weight 0 last; then those who used least of late, the older candidate, its id. Made for one plan.
+// Inside of sched only.
 #pragma once
 
 #include <functional>
@@ -16,9 +17,8 @@ namespace tandem::sched {
 struct Bid {
     int node = -1;  // of the quota tree
     int class_index = -1;
-    bool over = false;  // beyond its own quota with the candidate
-    std::int64_t over_by = 0;
-    std::int64_t weight = 1;  // 0: an unbounded share as soon as it borrows
+    BorrowShare share{};  // with the candidate; nothing within its own quota
+    Wide faded = 0;       // decayed use of the whole subtree
     Instant submitted{};
     RowId id{};
 };
@@ -26,11 +26,12 @@ bool goes_before(const Bid& a, const Bid& b);
 
 // What a demand of the class would add, per row of a flavor.
 using NeedsOf = std::function<const std::vector<Need>&(int class_index)>;
+using FadedOf = std::function<Wide(int node)>;
 
 class Turns {
   public:
-    Turns(const QuotaTree& quota, const Waiting& waiting, NeedsOf needs)
-        : quota_(quota), waiting_(waiting), needs_(std::move(needs)) {}
+    Turns(const QuotaTree& quota, const Waiting& waiting, NeedsOf needs, FadedOf faded)
+        : quota_(quota), waiting_(waiting), needs_(std::move(needs)), faded_(std::move(faded)) {}
 
     void start();      // from the classes that are awake now
     int next() const;  // class, -1 when nobody is awake
@@ -44,6 +45,7 @@ class Turns {
     const QuotaTree& quota_;
     const Waiting& waiting_;
     NeedsOf needs_;
+    FadedOf faded_;
     std::vector<std::vector<Bid>>
         below_{};  // heap of the children of each node; the last one: of all roots
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/capacity.h"
+#include "model/job.h"
 #include "model/queue.h"
 #include "model/reason.h"
 #include "model/verdict.h"
@@ -67,6 +68,8 @@ struct Demand {
     std::int64_t priority = 0;
     Instant submitted{};
     std::vector<DemandPart> parts{};
+    model::WhenBorrow when_borrow = model::WhenBorrow::borrow;
+    model::WhenPreempt when_preempt = model::WhenPreempt::next;
 };
 
 // A workload that holds capacity and may be asked to leave.
@@ -78,6 +81,8 @@ struct Occupant {
     Instant started{};
     Instant
         safe_at{};  // of its last complete checkpoint, or started: work since then would be lost
+    Duration restart_time{};     // lost as well, whenever it leaves
+    std::int64_t evictions = 0;  // that it has seen already
 };
 
 struct PlacedReplica {
@@ -90,7 +95,16 @@ struct PlacedReplica {
 
 struct Eviction {
     RowId workload{};
-    model::ReasonCode why = model::ReasonCode::preempted;  // preempted | reclaimed
+    model::ReasonCode why =
+        model::ReasonCode::preempted;  // preempted | reclaimed | gave_fair_share
+    std::int64_t lost = 0;  // milli-device-milliseconds: since its checkpoint, and to restart
+};
+
+// What the planner remembers of a queue beside its objects, for core to store: decayed use by
+// flavor, and what is left of the evictions its work may cause.
+struct QueueMemory {
+    std::string queue{};
+    model::QueueStatus status{};
 };
 
 // A placement with evictions becomes claims; without, its replicas start at once.

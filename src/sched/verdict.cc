@@ -218,6 +218,8 @@ std::optional<model::Verdict> Planner::Inside::verdict(RowId workload) {
         return verdict;
     }
     inquiry.add_remedies(now, verdict.remedies);
+    for (model::Reason& obstacle : list_obstacles(class_index, inquiry.demand))
+        verdict.remedies.push_back(std::move(obstacle));
     if (auto never = inquiry.never()) {
         verdict.reason = std::move(*never);
         return verdict;

@@ -21,7 +21,7 @@ namespace tandem::sched {
 struct ShapePart {
     std::int64_t count = 1;
     std::int64_t devices = 0;
-    int flavor = no_name;  // no_name: any one
+    int flavor = no_name;  // name of what it asks for (flavor_choice.h); no_name: any one
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     auto operator<=>(const ShapePart&) const = default;
@@ -30,20 +30,23 @@ struct ClassKey {
     int queue = no_name;
     int project = no_name;
     std::int64_t priority = 0;
+    bool next_before_borrowing = false;
+    bool preempts_before_next = false;
     std::vector<ShapePart> shape{};
     auto operator<=>(const ClassKey&) const = default;
 };
 
 // A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those
 // who could be asked to leave in a queue or in a tree, anything that may take what leavers of a
-// pool give back.
+// pool give back; a time that a plan said.
 enum class WakeOn : std::uint8_t {
     domain,
     pool,
     quota,
     occupants_of_queue,
     borrowers_of_tree,
-    leavers_of_pool
+    leavers_of_pool,
+    time
 };
 struct WakeKey {
     WakeOn on = WakeOn::domain;

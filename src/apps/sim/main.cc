@@ -18,6 +18,7 @@ const std::map<std::string, Verb>& verbs() {
         {"deadlines", tandem::apps::sim_deadlines},
         {"jobs", tandem::apps::sim_jobs},
         {"place", tandem::apps::sim_place},
+        {"run", tandem::apps::sim_run},
     };
     return table;
 }

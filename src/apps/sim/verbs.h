@@ -17,6 +17,7 @@ inline constexpr const char* sim_usage =
     "       jobs      run a trace of training jobs under a queueing policy\n"
     "       place     pack pods on nodes under a placement policy\n";
 
+int sim_run(const std::vector<std::string>& words);    // a workload of tests/scenarios' language
 int sim_seeds(const std::vector<std::string>& words);  // without a verb: a campaign of seeds
 int sim_jobs(const std::vector<std::string>& words);
 int sim_backfill(const std::vector<std::string>& words);
