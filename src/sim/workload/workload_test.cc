@@ -59,7 +59,7 @@ std::string name_of_test(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(All, Scenario, testing::ValuesIn(scenarios()), name_of_test);
 
 TEST(Workload, scenarios_are_found) {
-    EXPECT_GE(scenarios().size(), 14U);
+    EXPECT_GE(scenarios().size(), 30U);
 }
 
 TEST(Workload, each_mistake_names_its_field) {
