@@ -32,6 +32,7 @@ void describe(auto& v, Of<model::Device> auto& s) {
 void describe(auto& v, Of<model::NodeSpec> auto& s) {
     v.named("NodeSpec");
     v.field("unschedulable", s.unschedulable, {.note = "nothing new is placed there"});
+    v.field("taints", s.taints, {.note = "keep away all work that doesn't tolerate each of them"});
 }
 
 void describe(auto& v, Of<model::NodeStatus> auto& s) {

@@ -19,6 +19,9 @@ void describe(auto& v, Of<model::Resources> auto& s) {
     v.field("flavor", s.flavor, {.note = "kind of device; \"a|b,c\": either of a and b, else c; empty: any one"});
     v.milli("cpu", s.cpu_milli, {.min = 0, .max = model::limits::cpu_milli_max});
     v.bytes("memory", s.memory_bytes, {.min = 0, .max = model::limits::memory_bytes_max});
+    v.field("nodeSelector", s.node_selector, {.note = "labels that its node must have"});
+    v.field("tolerations", s.tolerations,
+            {.note = "taints of nodes that don't keep it away; \"*\": none does"});
 }
 
 void describe(auto& v, Of<model::DeviceShare> auto& s) {

@@ -33,6 +33,7 @@ struct Device {
 
 struct NodeSpec {
     bool unschedulable = false;
+    std::vector<std::string> taints{};  // keep away all work that doesn't tolerate each of them
     bool operator==(const NodeSpec&) const = default;
 };
 struct NodeStatus {

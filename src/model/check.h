@@ -29,6 +29,8 @@ Status check_public_name(std::string_view name, std::string_view field);
 Status check_flavor(std::string_view flavor, std::string_view field);
 // Resources::flavor: "a|b,c".
 Status check_flavor_choice(std::string_view choice, std::string_view field);
+// At most 32, none twice, each 1..63 of [A-Za-z0-9./_=-].
+Status check_taints(const std::vector<std::string>& taints, std::string_view field);
 Status check_priority(std::int64_t priority);
 
 Status check_resources(const Resources& resources, const std::string& field);

@@ -64,8 +64,8 @@ Status check_shared(const PoolSpec& spec) {
 
 }  // namespace
 
-Status check_spec(const Node&) {
-    return {};
+Status check_spec(const Node& node) {
+    return check_taints(node.spec.taints, "spec.taints");
 }
 
 Status check_spec(const Pool& pool) {

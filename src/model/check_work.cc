@@ -69,6 +69,26 @@ Status check_flavor_choice(std::string_view choice, std::string_view field) {
     return {};
 }
 
+Status check_taints(const std::vector<std::string>& taints, std::string_view field) {
+    constexpr std::size_t taints_max = 32;
+    constexpr std::size_t length_max = 63;
+    constexpr std::string_view allowed =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789./_=-";
+    if (taints.size() > taints_max) return bad(std::string(field), "may hold at most 32");
+    for (std::size_t i = 0; i < taints.size(); ++i) {
+        const std::string& taint = taints[i];
+        const std::string place = fmt::format("{}[{}]", field, i);
+        if (taint.empty() || taint.size() > length_max ||
+            taint.find_first_not_of(allowed) != std::string::npos)
+            return bad(place, fmt::format("must be 1..63 of letters, digits and ./_=-, is \"{}\"",
+                                          taint.substr(0, length_max)));
+        if (std::find(taints.begin(), taints.begin() + static_cast<std::ptrdiff_t>(i), taint) !=
+            taints.begin() + static_cast<std::ptrdiff_t>(i))
+            return bad(place, fmt::format("\"{}\" stands twice", taint));
+    }
+    return {};
+}
+
 Status check_resources(const Resources& resources, const std::string& field) {
     const std::string devices = field + ".devices";
     if (resources.devices <= 0 || resources.devices > limits::devices_milli_max)
@@ -84,8 +104,11 @@ Status check_resources(const Resources& resources, const std::string& field) {
     TANDEM_TRY(check_flavor_choice(resources.flavor, field + ".flavor"));
     TANDEM_TRY(
         check_amount(resources.cpu_milli, limits::cpu_milli_max, render_milli, field + ".cpu"));
-    return check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes,
-                        field + ".memory");
+    TANDEM_TRY(check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes,
+                            field + ".memory"));
+    TANDEM_TRY(check_labels(resources.node_selector, field + ".nodeSelector"));
+    if (resources.tolerations == std::vector<std::string>{"*"}) return {};
+    return check_taints(resources.tolerations, field + ".tolerations");
 }
 
 Status check_command(const std::vector<std::string>& command, std::string_view field) {

@@ -16,11 +16,15 @@ namespace tandem::model {
 
 // What one replica needs. devices in milli (fractions only below 1000). flavor: "a|b,c" is either of a
 // and b, whichever suits better, else c; empty: any one flavor.
+// node_selector: labels that its node must have. tolerations: taints of nodes that don't keep it
+// away; "*": none does.
 struct Resources {
     std::int64_t devices = 0;
     std::string flavor{};
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
+    Labels node_selector{};
+    std::vector<std::string> tolerations{};
     bool operator==(const Resources&) const = default;
 };
 

@@ -174,7 +174,8 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
         key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),
-                             part.each.cpu_milli, part.each.memory_bytes});
+                             part.each.cpu_milli, part.each.memory_bytes,
+                             intern_rule(part.each)});
     }
     return key;
 }
@@ -218,7 +219,7 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     }
     const std::vector<int>& domains = capacity.domains_of(view.pool);
     for (const ShapePart& part : group.key.shape) {
-        view.parts.push_back({.asked = part.flavor});
+        view.parts.push_back({.asked = part.flavor, .rule = part.rule});
         const FlavorChoice& choice = choice_of(part.flavor);
         int flavor = choice.single();
         if (flavor == no_name) {

@@ -37,7 +37,16 @@ struct NodeFacts {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     std::vector<DeviceFacts> devices{};
+    model::Labels labels{};
+    std::vector<std::string> taints{};
     bool operator==(const NodeFacts&) const = default;
+};
+
+// Which nodes work may go to whatever is free there.
+struct NodeRule {
+    model::Labels selector{};
+    std::vector<std::string> tolerations{};
+    bool admits(const NodeFacts& node) const;
 };
 
 struct DeviceKey {

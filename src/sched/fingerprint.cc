@@ -17,12 +17,20 @@ std::uint64_t sum_of(const Names& names, const std::vector<int>& list) {
     return sum;
 }
 
+std::uint64_t text_print(const std::string& text) {
+    Digest digest;
+    digest.add(text);
+    return digest.value();
+}
+
 }  // namespace
 
 std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& facts) {
     Fingerprint print;
     print << names.fingerprint(name) << facts.id.value << flag(facts.ready)
           << flag(facts.unschedulable) << facts.cpu_milli << facts.memory_bytes;
+    for (const auto& [label, value] : facts.labels) print << text_print(label) << text_print(value);
+    for (const std::string& taint : facts.taints) print << text_print(taint);
     for (const DeviceFacts& device : facts.devices) {
         print << device.index << names.fingerprint(device.flavor) << flag(device.healthy);
     }
@@ -87,11 +95,12 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
           << static_cast<std::int64_t>(demand.when_borrow)
           << static_cast<std::int64_t>(demand.when_preempt);
     for (const DemandPart& part : demand.parts) {
-        Digest role;
-        role.add(part.role);
-        print << role.value() << part.first_rank << part.count << part.each.devices
+        print << text_print(part.role) << part.first_rank << part.count << part.each.devices
               << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli
               << part.each.memory_bytes;
+        for (const auto& [label, value] : part.each.node_selector)
+            print << text_print(label) << text_print(value);
+        for (const std::string& taint : part.each.tolerations) print << text_print(taint);
     }
     return print.value();
 }

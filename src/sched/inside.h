@@ -108,6 +108,7 @@ struct MixKeyHash {
 // after a build.
 struct PartView {
     int asked = no_name;  // the flavor choice
+    int rule = no_name;
     // Domains that it may go to, by preference, and how many domains there were when this was made.
     std::vector<std::vector<int>> tiers{};
     std::size_t domains = 0;
@@ -124,6 +125,12 @@ struct ClassView {
         model::ReasonCode::none;  // why it may not be placed whatever is free
     std::vector<Need> needs{};
     std::vector<PartView> parts{};
+
+    bool is_spread() const { return placement == model::PlacementPolicy::spread; }
+    bool is_scored() const {
+        return placement == model::PlacementPolicy::tandem ||
+               placement == model::PlacementPolicy::fgd;
+    }
 };
 
 // Why a placement failed, for verdicts: the first constraint that bound.
@@ -133,6 +140,7 @@ struct Shortage {
     std::int64_t needed = 0;  // milli-devices
     QuotaBound bound{};
     bool of_cpu_or_memory = false;
+    int rule = no_name;  // which nodes were looked at
 };
 
 // One attempt to place a demand whole.
@@ -171,6 +179,7 @@ struct Planner::Inside {
     std::map<UseKey, Use> uses{};        // of queues that have a half-life
     std::map<int, Bucket> allowances{};  // of queues whose evictions are limited; absent: full
     std::set<int> remembered{};          // queues whose use or bucket changed since forget()
+    std::unordered_map<int, NodeRule> rules{};  // by the name of their text
     // --- derived ---
     std::unordered_map<MixKey, std::int64_t, MixKeyHash> asked_counts{};
     std::map<int, std::int64_t> capacity_by_flavor{};  // healthy milli-devices
@@ -179,6 +188,10 @@ struct Planner::Inside {
     std::map<int, std::int64_t> mix_capacity{};
     bool mix_is_fresh = false;
     std::map<int, Duration> half_lives{};  // own or inherited, of queues that have one
+    std::int64_t tainted_nodes = 0;
+    enum class Admitted : std::uint8_t { unknown, yes, no };
+    // By rule, then by the node's position; dropped when a node changes.
+    mutable std::unordered_map<int, std::vector<Admitted>> admitted{};
     bool dirty = true;
     std::int64_t builds = 0;
     int shared_pool = no_name;
@@ -251,6 +264,9 @@ struct Planner::Inside {
     void wake_node(int node_name);
     ClassKey key_of(const Demand& demand);
     int intern_choice(const std::string& text);
+    int intern_rule(const model::Resources& each);
+    bool rule_admits(int rule, int position) const;
+    bool fits(int position, const model::Resources& each, int rule, View view) const;
     const FlavorChoice& choice_of(int asked) const;
     const FlavorChoice& choice_of(const std::string& text) const {
         return choice_of(names.find(text));
@@ -276,16 +292,16 @@ struct Planner::Inside {
     std::vector<std::vector<int>> list_candidates(int pool, int asked, int only_flavor) const;
     bool has_quota(const ClassView& view, int flavor, std::int64_t need, Attempt& attempt) const;
     void order_by_score(std::vector<int>& domains, const ClassView& view, const DemandPart& part,
-                        Plan& plan);
+                        int rule, Plan& plan);
     RoomChoice choose_room(int domain, const ClassView& view, const model::Resources& each,
-                           Plan& plan);
+                           int rule, Plan& plan);
     std::vector<int> domains_for(const ClassView& view, const model::Resources& each,
                                  int only_flavor) const;
     bool place_without_devices(const ClassView& view, const Demand& demand, std::size_t part,
                                Attempt& attempt, Plan& plan);
-    int find_bare(const model::Resources& each, Plan& plan) const;
-    int find_node(const Domain& domain, const model::Resources& each, View view, bool spread,
-                  Plan& plan) const;
+    int find_bare(const model::Resources& each, int rule, Plan& plan) const;
+    int find_node(const Domain& domain, const model::Resources& each, int rule, View view,
+                  bool spread, Plan& plan) const;
     struct Found {
         int node = -1;
         std::vector<Share> shares{};
@@ -295,7 +311,7 @@ struct Planner::Inside {
     std::vector<Share> whole_devices(const Domain& domain, int node, std::int64_t count,
                                      View view) const;
     Found find_share(const Domain& domain, const ClassView& view, const model::Resources& each,
-                     const Attempt& attempt, Plan& plan) const;
+                     int rule, const Attempt& attempt, Plan& plan) const;
     bool has_mine(const Attempt& attempt, int node_name, std::int64_t device) const;
     void take(int node, int flavor, std::vector<Share> shares, const ClassView& view,
               const Demand& demand, std::size_t part, Attempt& attempt);

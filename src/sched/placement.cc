@@ -11,10 +11,6 @@ std::size_t spot(int index) {
     return static_cast<std::size_t>(index);
 }
 
-bool fits_beside(const NodeState& node, const model::Resources& each, View view) {
-    return node.cpu.free(view) >= each.cpu_milli && node.memory.free(view) >= each.memory_bytes;
-}
-
 // The parts that are hardest to place come first; the order is kept where they are alike.
 std::vector<std::size_t> order_of(const Demand& demand) {
     std::vector<std::size_t> order(demand.parts.size());
@@ -38,14 +34,6 @@ bool takes_share(const Dev& device, std::int64_t milli, int project, View view) 
     if (!device.healthy || device.stayers == 0 || device.stay_project != project) return false;
     if (device.free(view) < milli) return false;
     return view == View::future || device.leavers == 0 || device.leave_project == project;
-}
-
-bool is_spread(const ClassView& view) {
-    return view.placement == model::PlacementPolicy::spread;
-}
-bool is_scored(const ClassView& view) {
-    return view.placement == model::PlacementPolicy::tandem ||
-           view.placement == model::PlacementPolicy::fgd;
 }
 
 }  // namespace
@@ -135,7 +123,8 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
             if (has_quota(view, capacity.domain(index).flavor, need, attempt))
                 open.push_back(index);
         }
-        if (open.size() > 1 && attempt.view == View::now) order_by_score(open, view, wanted, plan);
+        if (open.size() > 1 && attempt.view == View::now)
+            order_by_score(open, view, wanted, known.rule, plan);
         for (int index : open) {
             const std::size_t mark = journal.size();
             const std::size_t placed = attempt.placed.size();
@@ -169,11 +158,11 @@ bool Planner::Inside::has_quota(const ClassView& view, int flavor, std::int64_t 
 
 // Domains where the first replica has the better place come first; of equals the lower node.
 void Planner::Inside::order_by_score(std::vector<int>& domains, const ClassView& view,
-                                     const DemandPart& part, Plan& plan) {
-    if (!is_scored(view)) return;
+                                     const DemandPart& part, int rule, Plan& plan) {
+    if (!view.is_scored()) return;
     std::vector<std::pair<RoomChoice, std::size_t>> found;
     for (int index : domains)
-        found.emplace_back(choose_room(index, view, part.each, plan), found.size());
+        found.emplace_back(choose_room(index, view, part.each, rule, plan), found.size());
     std::ranges::sort(found, [](const auto& a, const auto& b) {
         if ((a.first.node >= 0) != (b.first.node >= 0)) return a.first.node >= 0;
         if (a.first.score != b.first.score) return a.first.score > b.first.score;
@@ -185,15 +174,15 @@ void Planner::Inside::order_by_score(std::vector<int>& domains, const ClassView&
 }
 
 RoomChoice Planner::Inside::choose_room(int domain, const ClassView& view,
-                                        const model::Resources& each, Plan& plan) {
-    RoomAsk ask{
-        .ask = {each.cpu_milli, each.devices},
-        .policy = view.placement == model::PlacementPolicy::fgd ? Policy::fgd : Policy::tandem};
+                                        const model::Resources& each, int rule, Plan& plan) {
+    RoomAsk ask{.ask = {each.cpu_milli, each.devices},
+                .policy = view.placement == model::PlacementPolicy::fgd ? Policy::fgd
+                                                                        : Policy::tandem};
     if (ask.ask.is_share()) ask.project = view.project;
     const FlavorMix& flavor_mix = typical_mix().of(capacity.domain(domain).flavor);
     return capacity.rooms_of(domain).choose(
         ask, flavor_mix,
-        [&](int position) { return fits_beside(capacity.node(position), each, View::now); },
+        [&](int position) { return fits(position, each, rule, View::now); },
         plan.steps_used);
 }
 
@@ -205,6 +194,7 @@ bool Planner::Inside::place_in(int index, const ClassView& view, const Demand& d
     const std::int64_t size = wanted.each.devices / 1000;
     Shortage shortage{model::ReasonCode::no_capacity, domain.flavor,
                       bounded_product(wanted.each.devices, wanted.count)};
+    shortage.rule = view.parts[part].rule;
     if (whole && domain.whole[at(attempt.view)].fitting(size) < wanted.count) {
         attempt.shortages.push_back(shortage);
         return false;
@@ -230,9 +220,10 @@ Planner::Inside::Found Planner::Inside::find_room(int index, const ClassView& vi
     const model::Resources& each = demand.parts[part].each;
     const Domain& domain = capacity.domain(index);
     const bool whole = each.devices % 1000 == 0;
+    const int rule = view.parts[part].rule;
     const bool alone = demand.parts.size() == 1 && demand.parts[part].count == 1;
-    if (attempt.view == View::now && is_scored(view) && (whole || alone)) {
-        const RoomChoice choice = choose_room(index, view, each, plan);
+    if (attempt.view == View::now && view.is_scored() && (whole || alone)) {
+        const RoomChoice choice = choose_room(index, view, each, rule, plan);
         if (choice.node < 0) return {};
         if (whole)
             return {choice.node,
@@ -247,8 +238,8 @@ Planner::Inside::Found Planner::Inside::find_room(int index, const ClassView& vi
         }
         return {};
     }
-    if (!whole) return find_share(domain, view, each, attempt, plan);
-    const int node = find_node(domain, each, attempt.view, is_spread(view), plan);
+    if (!whole) return find_share(domain, view, each, rule, attempt, plan);
+    const int node = find_node(domain, each, rule, attempt.view, view.is_spread(), plan);
     if (node < 0) return {};
     return {node, whole_devices(domain, node, each.devices / 1000, attempt.view)};
 }
@@ -266,8 +257,8 @@ std::vector<Share> Planner::Inside::whole_devices(const Domain& domain, int node
 }
 
 // The fewest free devices that suffice (spread: the most), then the oldest node.
-int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, View view,
-                               bool spread, Plan& plan) const {
+int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, int rule,
+                               View view, bool spread, Plan& plan) const {
     const Buckets& buckets = domain.whole[at(view)];
     const std::size_t least = static_cast<std::size_t>(each.devices / 1000);
     for (std::size_t step = least; step < buckets.nodes.size(); ++step) {
@@ -276,7 +267,7 @@ int Planner::Inside::find_node(const Domain& domain, const model::Resources& eac
         for (int node = buckets.nodes[g].first(); node >= 0;
              node = buckets.nodes[g].first(node + 1)) {
             plan.steps_used += 1;
-            if (fits_beside(capacity.node(node), each, view)) return node;
+            if (fits(node, each, rule, view)) return node;
         }
     }
     return -1;
@@ -293,13 +284,13 @@ bool Planner::Inside::has_mine(const Attempt& attempt, int node_name, std::int64
 
 // On the device in use that it fills best, else on a free one (spread: the other way round).
 Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const ClassView& view,
-                                                   const model::Resources& each,
+                                                   const model::Resources& each, int rule,
                                                    const Attempt& attempt, Plan& plan) const {
-    const bool spread = is_spread(view);
+    const bool spread = view.is_spread();
     const auto on_free_device = [&]() -> Found {
         const model::Resources one{
             .devices = 1000, .cpu_milli = each.cpu_milli, .memory_bytes = each.memory_bytes};
-        const int node = find_node(domain, one, attempt.view, spread, plan);
+        const int node = find_node(domain, one, rule, attempt.view, spread, plan);
         if (node < 0) return {};
         std::vector<Share> shares = whole_devices(domain, node, 1, attempt.view);
         shares.front().milli = each.devices;
@@ -311,7 +302,7 @@ Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const C
     for (int node = domain.partial.first(); node >= 0; node = domain.partial.first(node + 1)) {
         const NodeState& state = capacity.node(node);
         plan.steps_used += 1;
-        if (!fits_beside(state, each, attempt.view)) continue;
+        if (!fits(node, each, rule, attempt.view)) continue;
         const Dev* best = nullptr;
         for (const Dev& candidate : state.devices) {
             if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;
@@ -324,60 +315,6 @@ Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const C
         if (best != nullptr) return {node, {{best->index, each.devices}}};
     }
     return spread ? Found{} : on_free_device();
-}
-
-// Nodes without devices first; then where it takes the least from the work that needs devices; at
-// last all nodes in turn, which proves that there is no place.
-bool Planner::Inside::place_without_devices(const ClassView& view, const Demand& demand,
-                                            std::size_t part, Attempt& attempt, Plan& plan) {
-    const DemandPart& wanted = demand.parts[part];
-    std::int64_t member = 0;
-    const auto put = [&](int node) {
-        take(node, no_name, {}, view, demand, part, attempt);
-        attempt.placed.back().member = member++;
-    };
-    while (member < wanted.count && attempt.view == View::now && is_scored(view)) {
-        int node = view.pool == shared_pool ? find_bare(wanted.each, plan) : -1;
-        RoomChoice best;
-        for (int index : capacity.domains_of(view.pool)) {
-            if (node >= 0) break;
-            const RoomChoice choice = choose_room(index, view, wanted.each, plan);
-            if (choice.node < 0) continue;
-            if (best.node < 0 || choice.score > best.score ||
-                (choice.score == best.score && choice.node < best.node))
-                best = choice;
-        }
-        node = node >= 0 ? node : best.node;
-        if (node < 0) break;
-        put(node);
-    }
-    for (int node = 0; node < static_cast<int>(capacity.nodes().size()) && member < wanted.count;
-         ++node) {
-        const NodeState& state = capacity.node(node);
-        plan.steps_used += 1;
-        if (!state.usable) continue;
-        const bool takes_part =
-            view.pool == shared_pool || std::ranges::any_of(state.cells, [&](const Cell& cell) {
-                return capacity.domain(cell.domain).pool == view.pool;
-            });
-        if (!takes_part) continue;
-        while (member < wanted.count &&
-               fits_beside(capacity.node(node), wanted.each, attempt.view)) {
-            put(node);
-        }
-    }
-    if (member == wanted.count) return true;
-    attempt.shortages.push_back({.code = model::ReasonCode::no_capacity, .of_cpu_or_memory = true});
-    attempt.add_key({WakeOn::pool, view.pool});
-    return false;
-}
-
-int Planner::Inside::find_bare(const model::Resources& each, Plan& plan) const {
-    for (int node = capacity.bare().first(); node >= 0; node = capacity.bare().first(node + 1)) {
-        plan.steps_used += 1;
-        if (fits_beside(capacity.node(node), each, View::now)) return node;
-    }
-    return -1;
 }
 
 void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, const ClassView& view,

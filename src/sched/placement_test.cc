@@ -177,5 +177,50 @@ TEST(Placement, work_without_devices_keeps_off_nodes_with_free_devices) {
     EXPECT_EQ(world.planner.recount(), "");
 }
 
+Demand selecting(std::int64_t id, model::Labels selector, std::vector<std::string> tolerations = {},
+                 std::int64_t devices = 1000) {
+    Demand demand{.workload = RowId{id}, .queue = "team", .project = "red", .submitted = Instant{id}};
+    demand.parts.push_back({.role = "worker",
+                            .each = {.devices = devices,
+                                     .node_selector = std::move(selector),
+                                     .tolerations = std::move(tolerations)}});
+    return demand;
+}
+
+TEST(Placement, only_nodes_with_the_selected_labels_are_taken) {
+    for (const auto placement :
+         {model::PlacementPolicy::tandem, model::PlacementPolicy::pack}) {
+        SmallWorld world(placement);
+        for (const char* name : {"a", "b"}) world.node(name, 2);
+        world.edit_node("b", [](model::Node& node) { node.meta.labels["disk"] = "nvme"; });
+        world.planner.put_demand(selecting(1, {{"disk", "nvme"}}));
+        world.planner.put_demand(selecting(2, {{"disk", "nvme"}}, {}, 300));
+        world.planner.put_demand(selecting(3, {{"disk", "tape"}}));
+        const Plan plan = world.planner.plan(Instant{5}, 1'000'000);
+        EXPECT_EQ(nodes_of(plan), (Nodes{"b", "b"}));
+        EXPECT_EQ(world.why(3), model::ReasonCode::never_fits);
+        world.planner.forget();
+        world.edit_node("a", [](model::Node& node) { node.meta.labels["disk"] = "tape"; });
+        EXPECT_EQ(nodes_of(world.planner.plan(Instant{6}, 1'000'000)), Nodes{"a"});
+    }
+}
+
+TEST(Placement, a_taint_keeps_away_what_does_not_tolerate_it) {
+    SmallWorld world;
+    world.node("a", 2);
+    world.edit_node("a", [](model::Node& node) { node.spec.taints = {"team=vision"}; });
+    world.planner.put_demand(selecting(1, {}));
+    world.planner.put_demand(selecting(2, {}, {"other"}));
+    world.planner.put_demand(selecting(3, {}, {"team=vision"}));
+    world.planner.put_demand(selecting(4, {}, {"*"}));
+    const Plan plan = world.planner.plan(Instant{5}, 1'000'000);
+    ASSERT_EQ(plan.placements.size(), 2u);
+    EXPECT_EQ(plan.placements[0].workload, RowId{3});
+    EXPECT_EQ(plan.placements[1].workload, RowId{4});
+    world.planner.forget();
+    world.edit_node("a", [](model::Node& node) { node.spec.taints = {}; });
+    EXPECT_EQ(world.planner.plan(Instant{6}, 1'000'000).placements.size(), 2u);
+}
+
 }  // namespace
 }  // namespace tandem::sched

@@ -53,7 +53,9 @@ void Planner::put_node(const model::Node& node) {
                                                        .ready = node.status.ready,
                                                        .unschedulable = node.spec.unschedulable,
                                                        .cpu_milli = node.status.cpu_milli,
-                                                       .memory_bytes = node.status.memory_bytes});
+                                                       .memory_bytes = node.status.memory_bytes,
+                                                       .labels = node.meta.labels,
+                                                       .taints = node.spec.taints});
     for (const model::Device& device : node.status.devices) {
         facts->devices.push_back(
             {device.index, inside_->names.intern(device.flavor), device.healthy});

@@ -49,11 +49,14 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
     if (before) {
         fingerprint -= fingerprint_of(names, name, *before);
         count_devices(*before, -1);
+        tainted_nodes -= before->taints.empty() ? 0 : 1;
     }
     if (!gone) {
         fingerprint += fingerprint_of(names, name, nodes.at(name));
         count_devices(nodes.at(name), 1);
+        tainted_nodes += nodes.at(name).taints.empty() ? 0 : 1;
     }
+    admitted.clear();
     journal.push_back(NodeBefore{name, std::move(before)});
     if (dirty) return;
     if (gone) {

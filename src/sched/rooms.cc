@@ -8,7 +8,7 @@
 namespace tandem::sched {
 namespace {
 
-constexpr std::size_t asks_kept = 4096;
+constexpr std::size_t scores_kept = 2'000'000;
 constexpr std::size_t rooms_few = 1024;
 
 std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
@@ -131,7 +131,8 @@ Rooms::Known Rooms::judge(const Room& room, const RoomAsk& ask, const FlavorMix&
 
 RoomChoice Rooms::choose(const RoomAsk& ask, const FlavorMix& mix, const Fits& fits,
                          std::int64_t& steps) {
-    if (known_.size() >= asks_kept && !known_.contains(ask)) known_.clear();
+    const bool is_new = !known_.contains(ask);
+    if (is_new && (known_.size() + 1) * rooms_.size() > scores_kept) known_.clear();
     std::vector<Known>& known = known_[ask];
     if (known.size() < rooms_.size()) known.resize(rooms_.size());
     Search search{ask, mix, fits, steps};

@@ -35,7 +35,7 @@ struct Planner::Inside::Inquiry {
     ClassView view;
 
     Reason closed() const;
-    Supply supply_of(int flavor, const model::Resources& each) const;
+    Supply supply_of(int flavor, const model::Resources& each, int rule) const;
     std::optional<Reason> never() const;
     Reason shortage(const Shortage& shortage) const;
     Reason waiting_for_leavers() const;
@@ -55,10 +55,10 @@ Reason Planner::Inside::Inquiry::closed() const {
     }
 }
 
-Supply Planner::Inside::Inquiry::supply_of(int flavor, const model::Resources& each) const {
+Supply Planner::Inside::Inquiry::supply_of(int flavor, const model::Resources& each, int rule) const {
     Supply supply;
     for (const NodeState& node : inside.capacity.nodes()) {
-        if (!node.present) continue;
+        if (!node.present || !inside.rule_admits(rule, inside.capacity.find(node.name))) continue;
         std::int64_t here = 0;
         std::int64_t idle = 0;
         for (const Dev& device : node.devices) {
@@ -98,7 +98,7 @@ std::optional<Reason> Planner::Inside::Inquiry::never() const {
         }
         Supply best;
         for (int flavor : flavors) {
-            const Supply supply = supply_of(flavor, part.each);
+            const Supply supply = supply_of(flavor, part.each, inside.intern_rule(part.each));
             if (supply.members >= best.members) best = supply;
         }
         if (best.members >= part.count) continue;
@@ -132,7 +132,7 @@ Reason Planner::Inside::Inquiry::shortage(const Shortage& shortage) const {
                  {"used", render_milli(shortage.bound.used)},
                  {"limit", render_milli(shortage.bound.limit)}}};
     }
-    const Supply supply = supply_of(shortage.flavor, {});
+    const Supply supply = supply_of(shortage.flavor, {}, shortage.rule);
     Reason reason{ReasonCode::no_capacity,
                   {{"flavor", flavor},
                    {"needed", render_milli(shortage.needed)},
@@ -184,7 +184,7 @@ void Planner::Inside::Inquiry::add_remedies(const Attempt& attempt,
                   {"missing", render_milli(missing)}}});
         } else if (shortage.code == ReasonCode::no_capacity && !shortage.of_cpu_or_memory) {
             const std::int64_t missing =
-                std::max<std::int64_t>(0, shortage.needed - supply_of(shortage.flavor, {}).free);
+                std::max<std::int64_t>(0, shortage.needed - supply_of(shortage.flavor, {}, shortage.rule).free);
             remedies.push_back({ReasonCode::no_capacity,
                                 {{"flavor", flavor}, {"missing", render_milli(missing)}}});
         }

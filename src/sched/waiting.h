@@ -24,6 +24,7 @@ struct ShapePart {
     int flavor = no_name;  // name of what it asks for (flavor_choice.h); no_name: any one
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
+    int rule = no_name;  // which nodes it may go to
     auto operator<=>(const ShapePart&) const = default;
 };
 struct ClassKey {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes work may go to: labels that it selects, taints that it tolerates.
+#include <algorithm>
+
+#include "sched/inside.h"
+
+namespace tandem::sched {
+namespace {
+
+std::size_t spot(int index) {
+    return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+bool NodeRule::admits(const NodeFacts& node) const {
+    for (const auto& [label, value] : selector) {
+        const auto at = node.labels.find(label);
+        if (at == node.labels.end() || at->second != value) return false;
+    }
+    return std::ranges::all_of(node.taints, [this](const std::string& taint) {
+        return std::ranges::any_of(tolerations, [&taint](const std::string& tolerated) {
+            return tolerated == "*" || tolerated == taint;
+        });
+    });
+}
+
+// A rule goes by a text that says all of it; no_name: selects nothing and tolerates nothing.
+int Planner::Inside::intern_rule(const model::Resources& each) {
+    if (each.node_selector.empty() && each.tolerations.empty()) return no_name;
+    std::string text = "rule";
+    for (const auto& [label, value] : each.node_selector) text += '\n' + label + '\n' + value;
+    text += "\n\n";
+    for (const std::string& taint : each.tolerations) text += taint + '\n';
+    const int number = names.intern(text);
+    rules.try_emplace(number, NodeRule{each.node_selector, each.tolerations});
+    return number;
+}
+
+bool Planner::Inside::rule_admits(int rule, int position) const {
+    if (rule == no_name && tainted_nodes == 0) return true;
+    std::vector<Admitted>& known = admitted[rule];
+    if (known.size() < capacity.nodes().size()) known.resize(capacity.nodes().size());
+    Admitted& here = known[spot(position)];
+    if (here == Admitted::unknown) {
+        static const NodeRule none{};
+        const auto found = rules.find(rule);
+        const NodeRule& judged = found == rules.end() ? none : found->second;
+        const auto facts = nodes.find(capacity.node(position).name);
+        const bool yes = facts != nodes.end() && judged.admits(facts->second);
+        here = yes ? Admitted::yes : Admitted::no;
+    }
+    return here == Admitted::yes;
+}
+
+bool Planner::Inside::fits(int position, const model::Resources& each, int rule, View view) const {
+    const NodeState& node = capacity.node(position);
+    return node.cpu.free(view) >= each.cpu_milli && node.memory.free(view) >= each.memory_bytes &&
+           rule_admits(rule, position);
+}
+
+}  // namespace tandem::sched
