@@ -36,7 +36,7 @@ Api::Api(Parts parts)
     add_model_routes(router_, parts_);
     add_history_routes(router_, parts_);
     add_gateway_routes(router_, parts_, ticker_);
-    add_system_routes(router_, parts_);
+    add_system_routes(router_, parts_, errands_);
 }
 
 Result<std::unique_ptr<Api>> Api::make(Parts parts) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "api/errands.h"
 #include "api/router.h"
 #include "api/ticker.h"
 #include "net/http/server.h"
@@ -27,6 +28,7 @@ class Api {
     Ticker ticker_;
     Router router_;
     telemetry::Counter requests_;
+    Errands errands_;  // last: ends before what it uses
 };
 
 }  // namespace tandem::api

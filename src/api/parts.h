@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "core/ports.h"
@@ -35,9 +36,9 @@ class TaskLogs {
 class Admin {
   public:
     virtual ~Admin() = default;
-    virtual Status backup(const std::string& path) = 0;
+    virtual Status backup(const std::string& path, const std::stop_token& stop) = 0;
     virtual Status stage_restore(const std::string& path) = 0;
-    virtual Status check() = 0;  // of every page; takes a while
+    virtual Status check(const std::stop_token& stop) = 0;  // of every page; takes a while
 };
 
 struct Parts {

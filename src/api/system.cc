@@ -75,43 +75,63 @@ Result<std::string> path_of_body(const Call& call) {
     return std::string(path->text_or_empty());
 }
 
-// Long acts on files: never on the thread that serves requests.
-void do_with_path(const Parts& parts, Call call, auth::Verb verb, Status (Admin::*act)(const std::string&)) {
+// Answers when it is done; a refusal at once when too many are at work.
+void run_errand(Errands& errands, Call call, std::move_only_function<void(Call&, const std::stop_token&)> act) {
+    auto shared = std::make_shared<Call>(std::move(call));
+    const Status started = errands.start([shared, act = std::move(act)](const std::stop_token& stop) mutable {
+        act(*shared, stop);
+    });
+    if (!started) shared->refuse(started.error());
+}
+
+using PathAct = std::function<Status(Admin&, const std::string& path, const std::stop_token&)>;
+
+void do_with_path(const Parts& parts, Errands& errands, Call call, auth::Verb verb, PathAct act) {
     const Status allowed = allow_admin(parts, call, verb);
     if (!allowed) return call.refuse(allowed.error());
     auto path = path_of_body(call);
     if (!path) return call.refuse(path.error());
-    std::thread([&parts, act, path = std::move(*path), shared = std::make_shared<Call>(std::move(call))] {
-        const Status done = (parts.admin.*act)(path);
-        if (!done) return shared->refuse(done.error());
+    run_errand(errands, std::move(call), [&parts, act = std::move(act), path = std::move(*path)](Call& asked, const std::stop_token& stop) {
+        const Status done = act(parts.admin, path, stop);
+        if (!done) return asked.refuse(done.error());
         std::string json;
         codec::JsonWriter writer(json);
         writer.begin_object();
         writer.key("path");
         writer.text(path);
         writer.end_object();
-        shared->answer(std::move(json));
-    }).detach();
+        asked.answer(std::move(json));
+    });
 }
 
-void check(const Parts& parts, Call call) {
+void backup(const Parts& parts, Errands& errands, Call call) {
+    do_with_path(parts, errands, std::move(call), auth::Verb::backup,
+                 [](Admin& admin, const std::string& path, const std::stop_token& stop) { return admin.backup(path, stop); });
+}
+
+void restore(const Parts& parts, Errands& errands, Call call) {
+    do_with_path(parts, errands, std::move(call), auth::Verb::restore,
+                 [](Admin& admin, const std::string& path, const std::stop_token&) { return admin.stage_restore(path); });
+}
+
+void check(const Parts& parts, Errands& errands, Call call) {
     const Status allowed = allow_admin(parts, call, auth::Verb::backup);
     if (!allowed) return call.refuse(allowed.error());
-    std::thread([&parts, shared = std::make_shared<Call>(std::move(call))] {
-        const Status done = parts.admin.check();
-        if (!done) return shared->refuse(done.error());
-        shared->answer("{\"status\":\"ok\"}");
-    }).detach();
+    run_errand(errands, std::move(call), [&parts](Call& asked, const std::stop_token& stop) {
+        const Status done = parts.admin.check(stop);
+        if (!done) return asked.refuse(done.error());
+        asked.answer("{\"status\":\"ok\"}");
+    });
 }
 
 // At the peer's pace: each piece waits until there is room for it, at most a minute.
-bool send_at_pace(const http::Stream& stream, std::string_view text) {
+bool send_at_pace(const http::Stream& stream, std::string_view text, const std::stop_token& stop) {
     constexpr std::size_t piece_max = 64 * 1024;
     constexpr int tries_max = 12'000;
     while (!text.empty()) {
         const std::string_view piece = text.substr(0, piece_max);
         for (int tries = 0; stream.room() < piece.size(); ++tries) {
-            if (tries > tries_max) return false;
+            if (tries > tries_max || stop.stop_requested()) return false;
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
         if (!stream.write(piece)) return false;
@@ -120,22 +140,21 @@ bool send_at_pace(const http::Stream& stream, std::string_view text) {
     return true;
 }
 
-void export_history(const Parts& parts, Call call) {
+void export_history(const Parts& parts, Errands& errands, Call call) {
     const Status allowed = allow_admin(parts, call, auth::Verb::backup);
     if (!allowed) return call.refuse(allowed.error());
-    auto shared = std::make_shared<Call>(std::move(call));
-    std::thread([&parts, shared] {
-        http::Stream stream = shared->responder.start_stream(200, {{"Content-Type", "application/x-ndjson"}});
-        (void)parts.reader.export_history([&stream](std::string_view line) {
-            return send_at_pace(stream, std::string(line) + "\n");
+    run_errand(errands, std::move(call), [&parts](Call& asked, const std::stop_token& stop) {
+        http::Stream stream = asked.responder.start_stream(200, {{"Content-Type", "application/x-ndjson"}});
+        (void)parts.reader.export_history([&](std::string_view line) {
+            return send_at_pace(stream, std::string(line) + "\n", stop);
         });
         stream.close();
-    }).detach();
+    });
 }
 
 }  // namespace
 
-void add_system_routes(Router& router, const Parts& parts) {
+void add_system_routes(Router& router, const Parts& parts, Errands& errands) {
     const auto add = [&](std::string method, std::string pattern, Door door, std::string summary,
                          void (*handler)(const Parts&, Call)) {
         router.add({.method = std::move(method),
@@ -148,12 +167,18 @@ void add_system_routes(Router& router, const Parts& parts) {
     add("GET", "/api/v1/version", Door::open, "Version of the server", version);
     add("GET", "/api/v1/whoami", Door::caller, "Subject, key and roles of the caller", whoami);
     add("GET", "/metrics", Door::caller, "Metrics as Prometheus text", metrics);
-    add("POST", "/api/v1/admin/backup", Door::caller, "Write a backup of the store to a file",
-        [](const Parts& all, Call call) { do_with_path(all, std::move(call), auth::Verb::backup, &Admin::backup); });
-    add("POST", "/api/v1/admin/restore", Door::caller, "Check a backup and apply it at the next start",
-        [](const Parts& all, Call call) { do_with_path(all, std::move(call), auth::Verb::restore, &Admin::stage_restore); });
-    add("POST", "/api/v1/admin/check", Door::caller, "Check every page of the store", check);
-    add("GET", "/api/v1/admin/history", Door::caller, "Export segments, rows and changes as NDJSON", export_history);
+    const auto add_errand = [&](std::string method, std::string pattern, std::string summary,
+                                void (*handler)(const Parts&, Errands&, Call)) {
+        router.add({.method = std::move(method),
+                    .pattern = std::move(pattern),
+                    .door = Door::caller,
+                    .handler = [&parts, &errands, handler](Call call) { handler(parts, errands, std::move(call)); },
+                    .summary = std::move(summary)});
+    };
+    add_errand("POST", "/api/v1/admin/backup", "Write a backup of the store to a file", backup);
+    add_errand("POST", "/api/v1/admin/restore", "Check a backup and apply it at the next start", restore);
+    add_errand("POST", "/api/v1/admin/check", "Check every page of the store", check);
+    add_errand("GET", "/api/v1/admin/history", "Export segments, rows and changes as NDJSON", export_history);
     router.add({.method = "GET",
                 .pattern = "/api/openapi.json",
                 .door = Door::open,

@@ -143,6 +143,16 @@ Uid uid_in(const std::vector<model::UsageRecord>& rows, const model::ObjectKey& 
     return uid;
 }
 
+// Of the object that has the name now; zero when none has.
+Result<Uid> uid_of(const Parts& parts, const model::ObjectKey& key) {
+    TANDEM_LET(found, parts.reader.find(key));
+    if (!found) return Uid{};
+    TANDEM_LET(document, codec::parse_json(found->json));
+    const codec::Value* meta = document.find("metadata");
+    const codec::Value* uid = meta ? meta->find("uid") : nullptr;
+    return Uid::parse(uid ? uid->text_or_empty() : "").value_or(Uid{});
+}
+
 }  // namespace
 
 void usage_report(const Parts& parts, Call call) {
@@ -184,7 +194,10 @@ void usage_explain(const Parts& parts, Call call) {
     query.project = key.project;
     auto rows = parts.reader.usage(query);
     if (!rows) return call.refuse(rows.error());
-    const Uid uid = uid_in(*rows, key);
+    // When no object has that name any more, it is the last one that the ledger remembers.
+    auto found = uid_of(parts, key);
+    if (!found) return call.refuse(found.error());
+    const Uid uid = *found ? *found : uid_in(*rows, key);
     if (!uid) return call.refuse({ErrorCode::not_found, fmt::format("the ledger knows nothing of {} \"{}\"", model::info_of(*kind).singular, key.name), "name"});
     std::vector<model::UsageRecord> own;
     for (model::UsageRecord& row : *rows) {
@@ -192,11 +205,11 @@ void usage_explain(const Parts& parts, Call call) {
         if (row.to.ms == 0) row.to = window->to;
         own.push_back(std::move(row));
     }
+    query.owner = uid;
     auto requests = parts.reader.requests(query);
     if (!requests) return call.refuse(requests.error());
     ledger::TokenSums tokens(*window);
-    for (const model::RequestUsage& row : *requests)
-        if (*kind == model::Kind::service && row.service == key.name && row.name_space == key.name_space) tokens.add(row);
+    for (const model::RequestUsage& row : *requests) tokens.add(row);
     std::string json;
     JsonWriter writer(json);
     writer.begin_object();

@@ -129,17 +129,25 @@ void write_process(codec::JsonWriter& writer, std::string_view name, const std::
     writer.end_object();
 }
 
+// Before anything is made or remembered.
+Status check_options(const Home& home, const UpOptions& options) {
+    TANDEM_TRY(check_public(options));
+    if (!find_running(home.run_file("server"))) TANDEM_TRY(check_is_free(options.listen, "--listen"));
+    if (!find_running(home.run_file("gateway"))) TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
+    return {};
+}
+
 }  // namespace
 
 int up(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
-    if (const Status made = home.make(); !made) return complain("up", made.error());
     const Parsed parsed = parse_up_options("up", arguments, load_options(home));
     if (!parsed.options) {
         fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
         return parsed.exit_code;
     }
-    if (const Status allowed = check_public(*parsed.options); !allowed) return complain("up", allowed.error());
+    if (const Status possible = check_options(home, *parsed.options); !possible) return complain("up", possible.error());
+    if (const Status made = home.make(); !made) return complain("up", made.error());
     if (const Status saved = save_options(home, *parsed.options); !saved) return complain("up", saved.error());
     for (const char* name : {"server", "gateway"})
         if (const Status ready = ensure_running(home, name, *parsed.options); !ready) return complain("up", ready.error());

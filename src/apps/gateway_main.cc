@@ -2,7 +2,6 @@
 #include "apps/gateway_main.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <filesystem>
 
@@ -34,25 +33,11 @@ Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOption
     return gateway::Gateway::start(std::move(wanted), log, metrics);
 }
 
-void wait_for_signal() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    int received = 0;
-    sigwait(&set, &received);
-}
-
 }  // namespace
 
 int gateway_main(const std::vector<std::string>& arguments) {
     forbid_core_dumps();
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signal(SIGPIPE, SIG_IGN);
+    block_signals();
     const Home home = Home::find();
     const Parsed parsed = parse_up_options("gateway", arguments, load_options(home));
     if (!parsed.options) {

@@ -36,6 +36,8 @@ class IntentRouter : public core::Executor {
         probes_.erase(it);
     }
 
+    void settle(const model::TaskName& task) override { local_.settle(task); }
+
   private:
     core::Executor& local_;
     probe::Prober& prober_;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/options.h"
 
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -127,6 +132,26 @@ Result<Address> parse_address(const std::string& text, const std::string& field)
     std::string host = text.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     return Address{.host = host, .port = static_cast<std::uint16_t>(*port)};
+}
+
+Status check_is_free(const std::string& text, const std::string& field) {
+    TANDEM_LET(address, parse_address(text, field));
+    if (address.port == 0) return {};
+    addrinfo hints{};
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+    if (::getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0)
+        return invalid_field(field, fmt::format("\"{}\" is no numeric address", address.host));
+    const int probe = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // waiting rests of old connections don't count
+    const bool bound = ::bind(probe, found->ai_addr, found->ai_addrlen) == 0;
+    if (probe >= 0) ::close(probe);
+    ::freeaddrinfo(found);
+    if (bound) return {};
+    return fail(ErrorCode::conflict, fmt::format("{} is in use or not this machine's; choose another with {}", text, field), field);
 }
 
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }

@@ -41,6 +41,8 @@ struct Address {
 };
 // "127.0.0.1:8080", "[::1]:8080". Beyond loopback API and gateway need TLS.
 Result<Address> parse_address(const std::string& text, const std::string& field);
+// Nobody listens there, and it is this machine's. Error conflict with the option that chooses another.
+Status check_is_free(const std::string& address, const std::string& field);
 bool is_loopback(const std::string& host);
 Status check_public(const UpOptions& options);
 

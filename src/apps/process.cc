@@ -136,6 +136,30 @@ std::string own_path() {
     return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
+namespace {
+
+sigset_t end_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+}  // namespace
+
+void block_signals() {
+    const sigset_t set = end_signals();
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+}
+
+void wait_for_signal() {
+    const sigset_t set = end_signals();
+    int received = 0;
+    ::sigwait(&set, &received);
+}
+
 void forbid_core_dumps() {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);

@@ -34,6 +34,10 @@ bool stop_process(const std::string& record_path, Duration deadline);
 
 std::string own_path();  // of this program's file
 
+// TERM and INT are waited for by the main thread alone. Blocks them, and ignores PIPE: before any thread is started.
+void block_signals();
+void wait_for_signal();
+
 // No core files, not readable by others' debuggers: memory holds secrets.
 void forbid_core_dumps();
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/rest.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 namespace tandem::apps {
@@ -37,7 +42,30 @@ Result<codec::Value> Rest::post(const std::string& target, const std::string& bo
     return send({.method = "POST", .target = target, .headers = {{"Content-Type", "application/json"}}, .body = body});
 }
 
+namespace {
+
+// A new, empty file for its owner alone: what a file of this name held, or who could read it, does not matter.
+Status make_private(const std::string& path) {
+    ::unlink(path.c_str());
+    const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0) return invalid_field("FILE", "can't be written: " + path + ": " + std::strerror(errno));
+    ::close(file);
+    return {};
+}
+
+}  // namespace
+
 Status Rest::download(const std::string& target, const std::string& path) {
+    const std::string partial = path + ".partial";
+    Status done = fetch(target, partial);
+    if (done && ::rename(partial.c_str(), path.c_str()) != 0)
+        done = invalid_field("FILE", "can't be written: " + path + ": " + std::strerror(errno));
+    if (!done) ::unlink(partial.c_str());
+    return done;
+}
+
+Status Rest::fetch(const std::string& target, const std::string& path) {
+    TANDEM_TRY(make_private(path));
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     if (!file) return invalid_field("FILE", "can't be written: " + path);
     http::Call call{.method = "GET", .target = target, .headers = {}, .body = {}};

@@ -17,10 +17,11 @@ class Rest {
     Result<codec::Value> get(const std::string& target);
     Result<codec::Value> post(const std::string& target, const std::string& body = "{}");
 
-    // Writes the body of a GET to a file as it comes.
+    // Writes the body of a GET to a file, for its owner alone (0600). The file appears when it is whole.
     Status download(const std::string& target, const std::string& path);
 
   private:
+    Status fetch(const std::string& target, const std::string& path);
     Result<codec::Value> send(http::Call call);
     Home home_;
 };

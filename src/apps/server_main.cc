@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -47,50 +46,19 @@ class ExecutorLogs : public api::TaskLogs {
 class StoreAdmin : public api::Admin {
   public:
     explicit StoreAdmin(store::sqlite::SqliteStore& store) : store_(store) {}
-    Status backup(const std::string& path) override {
-        if (auto done = store_.back_up_to(path); !done) return pass_on(done.error());
+    Status backup(const std::string& path, const std::stop_token& stop) override {
+        if (auto done = store_.back_up_to(path, stop); !done) return pass_on(done.error());
         return {};
     }
     Status stage_restore(const std::string& path) override {
         if (auto done = store_.stage_restore_from(path); !done) return pass_on(done.error());
         return {};
     }
-    Status check() override {
-        std::mutex mutex;
-        std::condition_variable changed;
-        std::optional<Status> result;
-        store_.check_in_background([&](Status status) {
-            const std::lock_guard lock(mutex);
-            result = std::move(status);
-            changed.notify_all();
-        });
-        std::unique_lock lock(mutex);
-        if (!changed.wait_for(lock, std::chrono::seconds(120), [&] { return result.has_value(); }))
-            return fail(ErrorCode::unavailable, "the check is not done after two minutes");
-        return *result;
-    }
+    Status check(const std::stop_token& stop) override { return store_.check_now(stop); }
 
   private:
     store::sqlite::SqliteStore& store_;
 };
-
-// The thread that waits for TERM is the main one; all others have it blocked.
-void block_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-}
-void wait_for_signal() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    int received = 0;
-    sigwait(&set, &received);
-}
 
 Result<model::Answer> submit_and_wait(server::CoreThread& core, model::Command command) {
     std::mutex mutex;
@@ -188,6 +156,8 @@ class ServerProcess {
 
     Status start() {
         TANDEM_TRY(check_public(options_));
+        // Before anything is made: a start that can't listen leaves no home behind.
+        TANDEM_TRY(check_is_free(options_.listen, "--listen"));
         TANDEM_TRY(home_.make());
         TANDEM_TRY(lock_home(home_));
         TANDEM_LET(level, telemetry::parse_level(options_.log_level));

@@ -276,6 +276,7 @@ void describe(auto& v, Of<model::RequestUsage> auto& s) {
     v.field("project", s.project);
     v.field("namespace", s.name_space);
     v.field("service", s.service);
+    v.field("serviceUid", s.service_uid);
     v.field("modelVersion", s.model_version);
     v.field("replica", s.replica);
     v.field("promptTokens", s.prompt_tokens);

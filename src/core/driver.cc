@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/driver.h"
 
-#include <algorithm>
-
 #include "core/recover.h"
 #include "core/step.h"
 #include "core/tasks.h"
@@ -14,15 +12,32 @@ namespace {
 // An intent that is open for so long was lost on its way, or its answer was; doing it again is harmless.
 constexpr Duration intent_patience = seconds(20);
 
-bool has_listing(const std::vector<model::Input>& inputs) {
-    return std::any_of(inputs.begin(), inputs.end(), [](const model::Input& input) {
-        return std::holds_alternative<model::TasksListed>(input);
-    });
+Error no_space() {
+    return {ErrorCode::storage_full, "the store has no space left; nothing was changed", ""};
+}
+Error store_is_held() {
+    return {ErrorCode::unavailable, "another program holds the store's file; nothing was changed, try again", ""};
+}
+
+// Tasks whose end these inputs told.
+std::vector<model::TaskName> ended_in(const std::vector<model::Input>& inputs) {
+    std::vector<model::TaskName> ended;
+    for (const model::Input& input : inputs) {
+        if (const auto* exited = std::get_if<model::TaskExited>(&input)) ended.push_back(exited->task);
+        if (const auto* gone = std::get_if<model::TaskGone>(&input)) ended.push_back(gone->task);
+        const auto* listed = std::get_if<model::TasksListed>(&input);
+        if (!listed) continue;
+        for (const model::ListedTask& task : listed->tasks)
+            if (task.exit || !task.start_error.empty()) ended.push_back(task.task);
+    }
+    return ended;
 }
 
 }  // namespace
 
 void Driver::execute_overdue(Instant now) {
+    if (now < overdue_look_) return;
+    overdue_look_ = now + intent_patience;
     for (const auto& [id, intent] : state_.intents.rows())
         if (intent.opened + intent_patience < now) ports_.executor.execute(intent);
 }
@@ -49,25 +64,23 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
     if (digests_) record.digest = state_.digest();
     switch (ports_.store.commit(record)) {
         case CommitOutcome::committed: break;
-        case CommitOutcome::full: roll_back(mark, std::move(record.inputs)); return BatchResult::full;
+        case CommitOutcome::full: roll_back(mark, std::move(record.inputs), no_space()); return BatchResult::full;
+        case CommitOutcome::busy: roll_back(mark, std::move(record.inputs), store_is_held()); return BatchResult::busy;
         case CommitOutcome::fatal: return BatchResult::fatal;
     }
     tell(record);
     state_.forget();
-    if (has_listing(record.inputs)) execute_overdue(tick.now);
+    execute_overdue(tick.now);
     return BatchResult::committed;
 }
 
-void Driver::roll_back(const StateMark& mark, std::vector<model::Input> inputs) {
+void Driver::roll_back(const StateMark& mark, std::vector<model::Input> inputs, const Error& told) {
     TANDEM_REACHED("driver.rolled_back");
     state_.rollback(mark);
     state_.forget_touched();
     for (model::Input& input : inputs) {
         if (const auto* command = std::get_if<model::Command>(&input)) {
-            ports_.publisher.answer({.ticket = command->ticket,
-                                     .outcomes = {},
-                                     .error = Error{ErrorCode::storage_full,
-                                                    "the store has no space left; nothing was changed", ""}});
+            ports_.publisher.answer({.ticket = command->ticket, .outcomes = {}, .error = told});
         } else {
             retry_.push_back(std::move(input));
         }
@@ -80,6 +93,8 @@ void Driver::tell(const model::BatchRecord& record) {
     for (const GrantAnswer& grant : state_.effects.grants) ports_.publisher.grant(grant.ticket, grant.grants);
     for (const Acknowledgement& done : state_.effects.acknowledgements)
         ports_.publisher.acknowledge(done.ticket, done.sequence);
+    // Before the intents: what a folder holds is looked for where settling has moved it.
+    for (const model::TaskName& task : ended_in(record.inputs)) ports_.executor.settle(task);
     for (RowId id : record.intents_closed) ports_.executor.forget(id);
     for (const model::Intent& intent : record.intents_opened) ports_.executor.execute(intent);
 }

@@ -20,6 +20,7 @@ namespace tandem::core {
 enum class BatchResult : std::uint8_t {
     committed,
     full,    // rolled back; callers were told storage_full, other inputs are in `retry` and go first next time
+    busy,    // likewise, but callers were told unavailable
     fatal,
 };
 
@@ -49,13 +50,14 @@ class Driver {
     void set_digests(bool on) { digests_ = on; }
 
   private:
-    void roll_back(const StateMark& mark, std::vector<model::Input> inputs);
+    void roll_back(const StateMark& mark, std::vector<model::Input> inputs, const Error& told);
     void tell(const model::BatchRecord& record);
     void execute_overdue(Instant now);
 
     Ports ports_;
     State state_;
     std::vector<model::Input> retry_;
+    Instant overdue_look_{};  // when open intents are looked through next
     bool digests_ = false;
 };
 

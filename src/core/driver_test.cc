@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/test_world.h"
 
 namespace tandem::core {
@@ -18,6 +20,48 @@ TEST(driver, full_store_undoes_the_whole_batch) {
     EXPECT_EQ(world.driver.state().book.check(), "");
     world.outcome = CommitOutcome::committed;
     EXPECT_FALSE(world.apply(TestWorld::job("second", 1)).error);
+}
+
+TEST(driver, held_store_is_told_as_unavailable_and_undone) {
+    TestWorld world;
+    world.outcome = CommitOutcome::busy;
+    const model::Answer refused = world.apply(TestWorld::job("one", 1));
+    ASSERT_TRUE(refused.error);
+    EXPECT_EQ(refused.error->code, ErrorCode::unavailable);
+    EXPECT_FALSE(world.driver.state().table<model::Job>().find_named("default", "default", "one"));
+    world.outcome = CommitOutcome::committed;
+    EXPECT_FALSE(world.apply(TestWorld::job("one", 1)).error);
+}
+
+TEST(driver, stored_ends_are_settled_once_committed) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("one", 1));
+    world.start_all();
+    const model::TaskName task = world.tasks_of("one")[0];
+    world.outcome = CommitOutcome::full;
+    world.exit_task(task, 0);
+    EXPECT_TRUE(world.settled.empty());
+    world.outcome = CommitOutcome::committed;
+    world.run(world.driver.take_retry());
+    EXPECT_EQ(world.settled, std::vector{task});
+}
+
+TEST(driver, overdue_intents_are_executed_again_without_a_restart) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("one", 1));
+    ASSERT_EQ(world.open<model::StartTask>().size(), 1u);
+    const auto starts = [&] {
+        return std::ranges::count_if(world.executed, [](const model::Intent& intent) {
+            return std::holds_alternative<model::StartTask>(intent.body);
+        });
+    };
+    EXPECT_EQ(starts(), 1);
+    world.pass(seconds(10));
+    EXPECT_EQ(starts(), 1);
+    world.pass(seconds(25));
+    EXPECT_EQ(starts(), 2);
 }
 
 TEST(driver, inputs_without_a_caller_survive_a_full_store) {

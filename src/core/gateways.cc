@@ -43,12 +43,20 @@ namespace {
 void note_request(Turn& turn, const model::RequestUsage& row) {
     const model::Service* service =
         turn.state.table<model::Service>().find_named(row.project, row.name_space, row.service);
-    if (!service) return;
+    if (!service || (row.service_uid && row.service_uid != service->meta.uid)) return;
     const Instant at = std::min(row.at, turn.now);
     const Instant* last = turn.state.live.last_request.find(service->meta.id);
     if (last && *last >= at) return;
     turn.state.live.last_request.put(service->meta.id, at);
     touch(turn, model::Kind::service, service->meta.id);
+}
+
+// A gateway that was killed settles calls of which it knows the name alone.
+void name_service(const Turn& turn, model::RequestUsage& row) {
+    if (row.service_uid) return;
+    const model::Service* service =
+        turn.state.table<model::Service>().find_named(row.project, row.name_space, row.service);
+    if (service) row.service_uid = service->meta.uid;
 }
 
 }  // namespace
@@ -66,6 +74,7 @@ void on_usage_shipped(Turn& turn, const model::UsageShipped& input) {
         turn.state.effects.requests.push_back(row);
         turn.state.effects.requests.back().gateway = input.gateway;
         turn.state.effects.requests.back().epoch = input.epoch;
+        name_service(turn, turn.state.effects.requests.back());
         note_request(turn, row);
     }
     turn.state.cursors.put(key, {.gateway = input.gateway, .epoch = input.epoch, .sequence = booked});

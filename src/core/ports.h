@@ -34,6 +34,7 @@ struct RecoveredState {
 enum class CommitOutcome : std::uint8_t {
     committed,
     full,   // no space, nothing written: roll back, callers get storage_full, the rest is tried again
+    busy,   // another program kept the file locked for all of the bounded wait: nothing written, as for full
     fatal,  // I/O error, corruption or unknown outcome: the process must end without answering anybody
 };
 
@@ -122,6 +123,8 @@ class Executor {
     virtual void execute(const model::Intent& intent) = 0;
     // The intent was closed or overtaken; stop trying.
     virtual void forget(RowId intent) = 0;
+    // The end of this task is stored: it need not be told again, and what was kept to tell it may go.
+    virtual void settle(const model::TaskName& task) = 0;
 };
 
 // --- publishing, answers, time ----------------------------------------------------------------------------

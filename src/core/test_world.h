@@ -121,6 +121,7 @@ class TestWorld : public Store, public Executor, public Publisher, public AuditH
     }
     void execute(const model::Intent& intent) override { executed.push_back(intent); }
     void forget(RowId) override {}
+    void settle(const model::TaskName& task) override { settled.push_back(task); }
     void publish(const model::BatchRecord&, const State&) override {}
     void answer(const model::Answer& answer) override { answers[answer.ticket] = answer; }
     void grant(std::int64_t, const std::vector<model::LeaseGrant>&) override {}
@@ -137,6 +138,7 @@ class TestWorld : public Store, public Executor, public Publisher, public AuditH
     RecoveredState recovered{};
     std::vector<model::BatchRecord> records;
     std::vector<model::Intent> executed;
+    std::vector<model::TaskName> settled;
     std::map<std::int64_t, model::Answer> answers;
     Driver driver;
 

@@ -105,6 +105,7 @@ model::RequestUsage Completion::make_row(int status, bool aborted) {
                             .project = service.project,
                             .name_space = service.name_space,
                             .service = service.name,
+                            .service_uid = service.uid,
                             .streamed = scan_.stream()};
     if (replica_) {
         row.model_version = replica_->facts.model_version;

@@ -49,6 +49,7 @@ struct RequestUsage {
     std::string project{};
     std::string name_space{};
     std::string service{};
+    Uid service_uid{};            // which one of that name
     std::string model_version{};
     std::string replica{};
     std::int64_t prompt_tokens = 0;

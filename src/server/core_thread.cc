@@ -12,7 +12,7 @@ namespace {
 
 // A core that has nothing to do still looks up this often, so that its time in rows stays near the clock.
 constexpr Duration idle_look = seconds(30);
-// After a full store: how long until inputs without a caller are tried again.
+// After a full or held store: how long until inputs without a caller are tried again.
 constexpr Duration full_backoff = milliseconds(500);
 // Quiet: so few inputs in such a time; some hundred tasks that report progress are quiet too.
 constexpr Duration quiet_period = seconds(3);
@@ -136,8 +136,9 @@ bool CoreThread::run_batch(std::vector<model::Input> inputs) {
         parts_.on_fatal();
         return false;
     }
-    if (result == core::BatchResult::full) {
-        parts_.log.error("store has no space left; changes are refused until there is some");
+    const bool full = result == core::BatchResult::full;
+    if (full) parts_.log.error("store has no space left; changes are refused until there is some");
+    if (full || result == core::BatchResult::busy) {
         std::this_thread::sleep_for(std::chrono::milliseconds(full_backoff.ms));
     }
     return true;

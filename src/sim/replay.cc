@@ -22,6 +22,7 @@ class Sink : public core::Store, public core::Executor, public core::Publisher, 
     }
     void execute(const model::Intent&) override {}
     void forget(RowId) override {}
+    void settle(const model::TaskName&) override {}
     void publish(const model::BatchRecord&, const core::State&) override {}
     void answer(const model::Answer&) override {}
     void grant(std::int64_t, const std::vector<model::LeaseGrant>&) override {}

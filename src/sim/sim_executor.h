@@ -38,6 +38,7 @@ class SimExecutor : public core::Executor {
 
     void execute(const model::Intent& intent) override;
     void forget(RowId) override {}
+    void settle(const model::TaskName&) override {}
 
     const std::map<model::TaskName, SimTask>& tasks() const { return tasks_; }
     std::int64_t live_tasks() const;

@@ -106,7 +106,7 @@ void World::run_batch() {
     result_.batches += 1;
     const core::BatchResult done = driver_->run(std::move(inputs), {.now = agenda_.now(), .seed = random_.draw_seed()});
     if (done == core::BatchResult::fatal) return crash();
-    if (done == core::BatchResult::full) return schedule_batch();
+    if (done != core::BatchResult::committed) return schedule_batch();
     if (!executor_.violation().empty()) result_.violation = "D18: " + executor_.violation();
     if (const auto wake = driver_->next_wake())
         agenda_.at(*wake, [this, life = life_] {

@@ -3,8 +3,8 @@
 //
 // A task's name is its identity: starting a name that lives adopts it and reports it again, starting one that
 // has ended reports its end again; there is never a second copy. Tasks outlive this object and its process.
-// Reports (to the sink, from the executor's own threads): NodeReported and TasksListed once after start();
-// then TaskStarted, TaskProgress (coalesced), CheckpointSeen, TaskExited | TaskGone; OutputStored for
+// Reports (to the sink, from the executor's own threads): NodeReported and TasksListed after start(), the list
+// again each relist_period, so that a report that was lost is made good; TaskStarted, TaskProgress (coalesced), CheckpointSeen, TaskExited | TaskGone; OutputStored for
 // CollectOutputs. ProbeReplica is not for this executor and is ignored.
 // A task whose shim died without an exit record is reported TaskGone once nothing of it is left; until then
 // it counts as alive.
@@ -39,6 +39,7 @@ struct LocalOptions {
     std::int64_t ring_bytes = 64 << 20;
     Duration poll_period = seconds(1);        // of progress files and checkpoints
     Duration output_period = seconds(5);      // output alone is reported at most this often
+    Duration relist_period = minutes(5);      // TasksListed again
     Duration settle_after = minutes(10);      // after a reported end, when nobody calls settle()
     std::int64_t settled_max = 10'000;        // ended folders that are kept
     bool use_cgroups = true;
@@ -65,7 +66,7 @@ class LocalExecutor : public core::Executor {
 
     void execute(const model::Intent& intent) override;
     void forget(RowId intent) override;
-    void settle(const model::TaskName& task);
+    void settle(const model::TaskName& task) override;
     // offset < 0 counts from the end. Error: not_found.
     Result<LogSlice> read_log(const model::TaskName& task, std::int64_t offset, std::size_t max) const;
 

@@ -122,6 +122,7 @@ void LocalExecutor::Loop::run() {
         spawn_queued();
         if (monotonic_ms() >= next_tick_ms_) tick();
         clear_lost();
+        if (monotonic_ms() >= next_list_ms_) list_again();
     }
 }
 
@@ -218,6 +219,11 @@ Result<std::string> output_file(const std::string& folder, const model::JobOutpu
 }  // namespace
 
 void LocalExecutor::Loop::collect(const model::CollectOutputs& wanted) {
+    {
+        // Asked again while it is at work: one answer is enough.
+        std::lock_guard lock(mutex_);
+        if (!collecting_.insert(wanted.task).second) return;
+    }
     std::string folder = folders_.find(wanted.task);
     auto work = [this, wanted, folder] {
         model::OutputStored stored{.task = wanted.task};
@@ -233,8 +239,14 @@ void LocalExecutor::Loop::collect(const model::CollectOutputs& wanted) {
             }
         }
         sink_(std::move(stored));
+        std::lock_guard lock(mutex_);
+        collecting_.erase(wanted.task);
     };
     if (!worker_.post(std::move(work))) {
+        {
+            std::lock_guard lock(mutex_);
+            collecting_.erase(wanted.task);
+        }
         sink_(model::OutputStored{.task = wanted.task, .error = "too many outputs wait to be kept"});
     }
 }

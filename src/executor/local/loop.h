@@ -72,6 +72,7 @@ class LocalExecutor::Loop {
 
     // starting.cc
     void list_all();
+    void list_again();
     void adopt(const model::TaskName& name);
     bool answer_from_disk(const model::TaskName& name);
     void begin(RowId intent, const model::StartTask& start);
@@ -113,6 +114,7 @@ class LocalExecutor::Loop {
 
     std::mutex mutex_;
     std::deque<Request> requests_;
+    std::set<model::TaskName> collecting_;  // outputs of these wait for the worker, or are with it
     std::atomic<bool> ending_ = false;
 
     // The rest belongs to the loop's thread.
@@ -127,6 +129,7 @@ class LocalExecutor::Loop {
     std::map<int, model::TaskName> ports_;
     std::int64_t next_tick_ms_ = 0;
     std::int64_t next_prune_ms_ = 0;
+    std::int64_t next_list_ms_ = 0;
     bool listing_ = false;
 
     Worker worker_;

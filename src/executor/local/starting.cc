@@ -140,6 +140,29 @@ void LocalExecutor::Loop::list_all() {
     log_.info("tasks listed", {{"tasks", static_cast<std::int64_t>(listed.tasks.size())},
                                {"live", static_cast<std::int64_t>(tasks_.size())}});
     sink_(std::move(listed));
+    next_list_ms_ = monotonic_ms() + options_.relist_period.ms;
+}
+
+// What was told of each task, once more. Those whose start was not told yet have their intent open.
+void LocalExecutor::Loop::list_again() {
+    next_list_ms_ = monotonic_ms() + options_.relist_period.ms;
+    model::TasksListed listed{.executor = "local"};
+    for (const auto& [name, task] : tasks_) {
+        if (!task.reported) continue;
+        listed.tasks.push_back(
+            {.task = name, .handle = handle_of(task.status), .endpoint = endpoint_of(task.status)});
+    }
+    for (const auto& [name, due] : unsettled_) {
+        FolderHandle folder(folders_.path_of(name));
+        std::optional<shim::TaskStatus> record = read_record(folder.fd(), shim::exit_file);
+        if (!record) continue;
+        listed.tasks.push_back({.task = name,
+                                .handle = handle_of(*record),
+                                .endpoint = endpoint_of(*record),
+                                .exit = exit_of(*record, started_wall_ms_),
+                                .start_error = record->start_error});
+    }
+    sink_(std::move(listed));
 }
 
 void LocalExecutor::Loop::adopt(const model::TaskName& name) {

@@ -323,12 +323,17 @@ TEST_P(ReadContract, requests_are_chosen_by_time_scope_and_service) {
     model::Service service;
     service.meta = {.name = "chat", .project = "default", .name_space = "default"};
     writer.add(services, service);
-    writer.record.requests = {sample_request(1, Instant{5}), sample_request(2, Instant{9}), sample_request(3, Instant{20}, "other")};
+    const auto of_service = [&](model::RequestUsage row) {
+        row.service_uid = services[0].meta.uid;
+        return row;
+    };
+    writer.record.requests = {of_service(sample_request(1, Instant{5})), of_service(sample_request(2, Instant{9})),
+                              sample_request(3, Instant{20}, "other"), sample_request(4, Instant{21})};
     commit();
     const auto rows = bed->reader().requests({.scope = everything, .from = Instant{5}, .to = Instant{20}});
     ASSERT_TRUE(rows.has_value());
     ASSERT_EQ(rows->size(), 2u);
-    EXPECT_EQ(codec::encode((*rows)[0]), codec::encode(sample_request(1, Instant{5})));
+    EXPECT_EQ(codec::encode((*rows)[0]), codec::encode(of_service(sample_request(1, Instant{5}))));
     EXPECT_EQ(bed->reader().requests({.scope = {.projects = {"other"}}, .to = Instant{100}})->size(), 1u);
     EXPECT_EQ(bed->reader().requests({.scope = everything, .to = Instant{100}, .owner = services[0].meta.uid})->size(), 2u);
     EXPECT_EQ(bed->reader().requests({.scope = everything, .to = Instant{100}, .owner = Uid{{250}}})->size(), 0u);

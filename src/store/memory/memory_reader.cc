@@ -105,14 +105,9 @@ Result<std::vector<model::UsageRecord>> MemoryStore::usage(const core::UsageQuer
 
 Result<std::vector<model::RequestUsage>> MemoryStore::requests(const core::UsageQuery& query) {
     const std::scoped_lock lock(disk_->mutex_);
-    const model::Object* service = nullptr;
-    for (const model::Object& object : disk_->rows_.objects | std::views::values)
-        if (query.owner && meta_of(object).uid == query.owner) service = &object;
     std::vector<model::RequestUsage> found;
-    if (query.owner && service == nullptr) return found;
     for (const model::RequestUsage& row : disk_->rows_.requests | std::views::values) {
-        const bool of_owner = service == nullptr || (row.project == meta_of(*service).project && row.service == meta_of(*service).name &&
-                                                     row.name_space == meta_of(*service).name_space);
+        const bool of_owner = !query.owner || row.service_uid == query.owner;
         if (of_owner && row.at >= query.from && row.at < query.to && is_in_scope(query.scope, row.project) &&
             (query.project.empty() || row.project == query.project))
             found.push_back(row);

@@ -43,22 +43,23 @@ Result<BackupFacts> verify(Connection& connection) {
     return read_facts(connection);
 }
 
-Status copy_pages(Connection& source, Connection& target) {
+Status copy_pages(Connection& source, Connection& target, const std::stop_token& stop) {
     sqlite3_backup* copy = sqlite3_backup_init(target.handle(), "main", source.handle(), "main");
     if (copy == nullptr) return pass_on(describe_failure(target.handle(), "starting the copy"));
     int code = SQLITE_OK;
-    while (code == SQLITE_OK) code = sqlite3_backup_step(copy, pages_at_once);
+    while (code == SQLITE_OK && !stop.stop_requested()) code = sqlite3_backup_step(copy, pages_at_once);
     sqlite3_backup_finish(copy);
+    if (code == SQLITE_OK) return fail(ErrorCode::unavailable, "the server is stopping");
     if (code != SQLITE_DONE) return pass_on(describe_failure(target.handle(), "copying pages"));
     return {};
 }
 
-Status copy_database(const std::string& source, const std::string& partial) {
+Status copy_database(const std::string& source, const std::string& partial, const std::stop_token& stop) {
     TANDEM_LET(from, Connection::open(source, OpenMode::read_only));
     TANDEM_LET(to, Connection::open(partial, OpenMode::write));
     // A held snapshot: without it every commit meanwhile would begin the copy anew.
     TANDEM_TRY(from.execute("BEGIN; SELECT version FROM meta;"));
-    TANDEM_TRY(copy_pages(from, to));
+    TANDEM_TRY(copy_pages(from, to, stop));
     // One file, whole by itself.
     TANDEM_LET(mode, to.query_text("PRAGMA journal_mode=DELETE"));
     if (mode != "delete") return fail(ErrorCode::internal, "the copy stays in journal mode " + mode);
@@ -90,13 +91,13 @@ Status check_store(const std::string& database) {
     return {};
 }
 
-Result<BackupFacts> make_backup(const std::string& source, const std::string& target) {
+Result<BackupFacts> make_backup(const std::string& source, const std::string& target, const std::stop_token& stop) {
     if (exists(target)) return fail(ErrorCode::conflict, target + " exists already");
     const std::string partial = target + ".partial";
     TANDEM_TRY(remove_if_there(partial));
     TANDEM_TRY(create_private(partial));
     const auto finish = [&]() -> Result<BackupFacts> {
-        TANDEM_TRY(copy_database(source, partial));
+        TANDEM_TRY(copy_database(source, partial, stop));
         TANDEM_TRY(sync_file(partial));
         TANDEM_LET(facts, verify_backup(partial));
         TANDEM_TRY(rename_durably(partial, target));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -27,8 +28,8 @@ struct BackupFacts {
 };
 
 // Copies the database at `source`, as it is at one moment, to a new file. Readers and the writer go on; the
-// write-ahead log is not cut back meanwhile.
-Result<BackupFacts> make_backup(const std::string& source, const std::string& target);
+// write-ahead log is not cut back meanwhile. Asked to stop: unavailable, and nothing stays.
+Result<BackupFacts> make_backup(const std::string& source, const std::string& target, const std::stop_token& stop = {});
 // Reads all of it: header, schema, every page and index.
 Result<BackupFacts> verify_backup(const std::string& path);
 // The same for a store that no server has open.

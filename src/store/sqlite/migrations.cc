@@ -199,7 +199,13 @@ CREATE TABLE audit(
 ) STRICT;
 )";
 
-constexpr std::array<Migration, 1> all{{{.number = 1, .name = "first", .sql = first}}};
+// Which of the services that had this name over time; NULL in rows of before.
+constexpr const char* request_service = R"(
+ALTER TABLE request_usage ADD COLUMN service_uid BLOB;
+)";
+
+constexpr std::array<Migration, 2> all{{{.number = 1, .name = "first", .sql = first},
+                                        {.number = 2, .name = "uid of a request's service", .sql = request_service}}};
 
 }  // namespace
 

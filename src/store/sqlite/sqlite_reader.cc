@@ -144,22 +144,11 @@ Result<std::vector<model::UsageRecord>> SqliteReader::usage(const core::UsageQue
 }
 
 Result<std::vector<model::RequestUsage>> SqliteReader::requests(const core::UsageQuery& query) {
-    constexpr std::string_view services = "SELECT project, namespace, name FROM objects WHERE place > ?1 AND place < ?2 AND uid = ?3";
     std::vector<model::RequestUsage> found;
-    std::optional<model::ObjectKey> service;
     std::int64_t at = query.from.ms;
     std::int64_t last = 0;
     while (true) {
         TANDEM_LET(snapshot, pool_->begin());
-        if (query.owner && !service) {
-            TANDEM_LET(row, snapshot.connection().prepared(services));
-            const std::int64_t number = kinds_->number_of(model::Kind::service);
-            row->start(number << 56, (number + 1) << 56, Blob{bytes_of(query.owner)});
-            TANDEM_LET(exists, row->step());
-            if (!exists) return found;
-            service = {.kind = model::Kind::service, .project = std::string(row->text(0)), .name_space = std::string(row->text(1)),
-                       .name = std::string(row->text(2))};
-        }
         TANDEM_LET(rows, snapshot.connection().prepared("SELECT * FROM request_usage INDEXED BY request_usage_at"
                                                         " WHERE (at_ms, id) > (?1, ?2) AND at_ms < ?3 ORDER BY at_ms, id"));
         rows->start(at, last, query.to.ms);
@@ -167,8 +156,7 @@ Result<std::vector<model::RequestUsage>> SqliteReader::requests(const core::Usag
             model::RequestUsage record = read_request(row);
             last = row.integer(0);
             at = record.at.ms;
-            const bool of_service = !service || (record.project == service->project && record.name_space == service->name_space &&
-                                                 record.service == service->name);
+            const bool of_service = !query.owner || record.service_uid == query.owner;
             if (of_service && is_in_scope(query.scope, record.project) && (query.project.empty() || record.project == query.project))
                 found.push_back(std::move(record));
             if (found.size() > usage_rows_max) return pass_on(too_many_rows().error());

@@ -53,7 +53,6 @@ Result<StoreMark> mark_of(Connection& connection) {
 bool is_lack_of_space(const Failure& failure) {
     const int code = failure.code & 0xff;
     if (code == SQLITE_FULL) return true;
-    if (code == SQLITE_BUSY) return true;  // another program holds the file: as good as no room, and it passes
     // A failed sync says nothing of what is on the disk: never taken for a lack of space.
     const bool synced = failure.code != SQLITE_IOERR_FSYNC && failure.code != SQLITE_IOERR_DIR_FSYNC;
     return code == SQLITE_IOERR && synced && (failure.system_error == ENOSPC || failure.system_error == EDQUOT);
@@ -146,6 +145,11 @@ core::CommitOutcome SqliteStore::commit(const model::BatchRecord& record) {
         const Failure failure = parts.writer.failure();
         parts.writer.reset_kept();
         const bool rolled_back = !parts.writer.in_transaction() || parts.writer.execute("ROLLBACK").has_value();
+        if (rolled_back && (failure.code & 0xff) == SQLITE_BUSY) {
+            ++parts.busy_commits;
+            parts.log.warn("another program holds the store's file", {{"detail", written.error().message}});
+            return core::CommitOutcome::busy;
+        }
         if (!rolled_back || !is_lack_of_space(failure)) return end("commit", written.error().message);
         ++parts.full_commits;
         parts.log.warn("no space for a commit", {{"detail", written.error().message}});
@@ -166,7 +170,15 @@ void SqliteStore::check_in_background(std::function<void(Status)> done) {
     });
 }
 
-Result<BackupFacts> SqliteStore::back_up_to(const std::string& target) { return make_backup(parts_->options.path, target); }
+Status SqliteStore::check_now(const std::stop_token& stop) {
+    const Status checked = quick_check(parts_->options.path, stop);
+    if (!checked && checked.error().code != ErrorCode::unavailable) parts_->damaged = true;
+    return checked;
+}
+
+Result<BackupFacts> SqliteStore::back_up_to(const std::string& target, const std::stop_token& stop) {
+    return make_backup(parts_->options.path, target, stop);
+}
 
 Result<BackupFacts> SqliteStore::stage_restore_from(const std::string& backup) {
     return stage_restore(parts_->options.path, backup);
@@ -181,7 +193,8 @@ void SqliteStore::release_memory() {
 
 StoreStatistics SqliteStore::statistics() const {
     return {.wal_bytes = parts_->keeper.wal_bytes(), .checkpoints = parts_->keeper.checkpoints(),
-            .truncations = parts_->keeper.truncations(), .full_commits = parts_->full_commits};
+            .truncations = parts_->keeper.truncations(), .full_commits = parts_->full_commits,
+            .busy_commits = parts_->busy_commits};
 }
 
 }  // namespace tandem::store::sqlite

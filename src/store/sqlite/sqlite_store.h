@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "core/ports.h"
@@ -37,6 +38,7 @@ struct StoreStatistics {
     std::int64_t checkpoints = 0;
     std::int64_t truncations = 0;   // of the log, behind the gate
     std::int64_t full_commits = 0;  // refused for lack of space
+    std::int64_t busy_commits = 0;  // refused because another program held the file
 };
 
 class SqliteStore final : public core::Store {
@@ -52,7 +54,9 @@ class SqliteStore final : public core::Store {
     // Reads every page on a thread and a connection of its own; `done` is called there, once, or never when the
     // store is closed first. Damage also ends the store at its next commit.
     void check_in_background(std::function<void(Status)> done);
-    Result<BackupFacts> back_up_to(const std::string& target);
+    // The same on the caller's thread; error unavailable when asked to stop.
+    Status check_now(const std::stop_token& stop);
+    Result<BackupFacts> back_up_to(const std::string& target, const std::stop_token& stop = {});
     Result<BackupFacts> stage_restore_from(const std::string& backup);
     // A restore was applied by open().
     bool was_restored() const;

@@ -102,6 +102,20 @@ TEST_F(SqliteFixture, log_held_by_a_long_reader_is_cut_back_when_that_one_is_don
     EXPECT_GT(store_->statistics().truncations, 0);
 }
 
+TEST_F(SqliteFixture, file_held_by_another_program_is_busy_and_no_lack_of_space) {
+    ASSERT_EQ(commit_jobs(1), core::CommitOutcome::committed);
+    auto other = Connection::open(path(), OpenMode::write);
+    ASSERT_TRUE(other);
+    ASSERT_TRUE(other->execute("BEGIN IMMEDIATE"));
+    const Writer before = writer_;
+    EXPECT_EQ(commit_jobs(1), core::CommitOutcome::busy);
+    EXPECT_EQ(store_->statistics().busy_commits, 1);
+    EXPECT_EQ(store_->statistics().full_commits, 0);
+    ASSERT_TRUE(other->execute("ROLLBACK"));
+    writer_ = before;
+    EXPECT_EQ(commit_jobs(1), core::CommitOutcome::committed);
+}
+
 TEST_F(SqliteFixture, full_store_takes_batches_again_when_there_is_room) {
     store_ = nullptr;
     open({.pages_max = 150});

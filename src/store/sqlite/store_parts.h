@@ -74,6 +74,7 @@ struct SqliteStore::Parts {
     bool ended = false;
     std::atomic<bool> damaged = false;
     std::atomic<std::int64_t> full_commits = 0;
+    std::atomic<std::int64_t> busy_commits = 0;
     std::jthread checker{};
 };
 

@@ -41,12 +41,15 @@ Status write_usage(Statement& statement, const model::UsageRecord& row) {
 }
 
 Status write_request(Statement& statement, const model::RequestUsage& row) {
-    return statement.run(std::string_view(row.gateway), row.epoch, row.sequence, std::string_view(row.request_id), row.at.ms,
+    statement.start(std::string_view(row.gateway), row.epoch, row.sequence, std::string_view(row.request_id), row.at.ms,
                          std::string_view(row.key_id), std::string_view(row.subject), std::string_view(row.project),
                          std::string_view(row.name_space), std::string_view(row.service), std::string_view(row.model_version),
                          std::string_view(row.replica), row.prompt_tokens, row.cached_tokens, row.completion_tokens,
                          row.status, row.ttft_ms, row.total_ms, std::int64_t{row.streamed}, std::int64_t{row.aborted},
                          pack_estimates(row));
+    if (row.service_uid) statement.bind(22, Blob{bytes_of(row.service_uid)});
+    else statement.bind(22, nullptr);
+    return statement.finish();
 }
 
 Result<model::UsageRecord> read_usage(const Statement& row) {
@@ -65,7 +68,7 @@ model::RequestUsage read_request(const Statement& row) {
     return {.gateway = std::string(row.text(1)), .epoch = row.integer(2), .sequence = row.integer(3),
             .request_id = std::string(row.text(4)), .at = Instant{row.integer(5)}, .key_id = std::string(row.text(6)),
             .subject = std::string(row.text(7)), .project = std::string(row.text(8)), .name_space = std::string(row.text(9)),
-            .service = std::string(row.text(10)), .model_version = std::string(row.text(11)),
+            .service = std::string(row.text(10)), .service_uid = read_uid(row.text(22)), .model_version = std::string(row.text(11)),
             .replica = std::string(row.text(12)), .prompt_tokens = row.integer(13), .cached_tokens = row.integer(14),
             .completion_tokens = row.integer(15), .status = row.integer(16), .ttft_ms = row.integer(17),
             .total_ms = row.integer(18), .streamed = row.integer(19) != 0, .aborted = row.integer(20) != 0,

@@ -14,7 +14,7 @@ inline constexpr std::string_view insert_usage =
 inline constexpr std::string_view put_open_interval =
     "INSERT OR REPLACE INTO open_intervals VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
 inline constexpr std::string_view insert_request =
-    "INSERT INTO request_usage VALUES(NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
+    "INSERT INTO request_usage VALUES(NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22)";
 
 Status write_usage(Statement& statement, const model::UsageRecord& row);
 Status write_request(Statement& statement, const model::RequestUsage& row);
