@@ -5,6 +5,7 @@
 #include "api/history.h"
 #include "api/keys.h"
 #include "api/models.h"
+#include "api/old_tasks.h"
 #include "api/resources.h"
 #include "api/system.h"
 #include "api/work.h"
@@ -36,6 +37,7 @@ Api::Api(Parts parts)
     add_model_routes(router_, parts_);
     add_history_routes(router_, parts_);
     add_gateway_routes(router_, parts_, ticker_);
+    add_old_task_routes(router_, parts_);
     add_system_routes(router_, parts_, errands_);
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/control.h"
@@ -30,6 +31,89 @@ int post_path(Rest& rest, const std::string& verb, const std::string& file) {
     return 0;
 }
 
+// ---- tasks of before a restore ----
+
+struct OldTask {
+    std::string task{};
+    std::string replica{};  // PROJECT/NAMESPACE/NAME; empty: it belongs to nothing
+    std::string handle{};
+};
+
+std::string text_of(const codec::Value& value, std::string_view name) {
+    const codec::Value* found = value.find(name);
+    return found ? std::string(found->text_or_empty()) : std::string();
+}
+
+Result<std::vector<OldTask>> old_tasks(Rest& rest) {
+    TANDEM_LET(answer, rest.get("/api/v1/admin/tasks"));
+    std::vector<OldTask> tasks;
+    const codec::Value* items = answer.find("items");
+    if (!items) return tasks;
+    for (const codec::Value& item : items->items) {
+        OldTask one{.task = text_of(item, "task"), .replica = {}, .handle = text_of(item, "handle")};
+        if (const std::string name = text_of(item, "replica"); !name.empty())
+            one.replica = text_of(item, "project") + "/" + text_of(item, "namespace") + "/" + name;
+        tasks.push_back(std::move(one));
+    }
+    return tasks;
+}
+
+std::string target_of(const OldTask& task, const std::string& verb) {
+    if (task.replica.empty()) return "/api/v1/admin/tasks/" + task.task + "/" + verb;
+    const std::size_t first = task.replica.find('/');
+    const std::size_t second = task.replica.find('/', first + 1);
+    return fmt::format("/api/v1/projects/{}/namespaces/{}/replicas/{}/{}", task.replica.substr(0, first),
+                       task.replica.substr(first + 1, second - first - 1), task.replica.substr(second + 1), verb);
+}
+
+// The tasks that were named, by task name, replica name or path; every one that `verb` fits for --all.
+Result<std::vector<OldTask>> chosen(const std::vector<OldTask>& tasks, const std::string& verb,
+                                    const std::vector<std::string>& names) {
+    std::vector<OldTask> found;
+    if (names == std::vector<std::string>{"--all"}) {
+        for (const OldTask& one : tasks)
+            if (verb == "end" || (!one.replica.empty() && !one.handle.empty())) found.push_back(one);
+        return found;
+    }
+    for (const std::string& name : names) {
+        const auto it = std::find_if(tasks.begin(), tasks.end(), [&](const OldTask& one) {
+            return one.task == name || one.replica == name || one.replica.ends_with("/" + name);
+        });
+        if (it == tasks.end()) return invalid_field("TASK", fmt::format("\"{}\" is not among those of tandem admin tasks list", name));
+        if (verb == "adopt" && it->replica.empty())
+            return invalid_field("TASK", fmt::format("\"{}\" belongs to nothing that is there now; it can only be ended", name));
+        found.push_back(*it);
+    }
+    return found;
+}
+
+int list_tasks(const std::vector<OldTask>& tasks) {
+    if (tasks.empty()) fmt::print("no task waits for a decision\n");
+    else fmt::print("{:<44} {:<40} {}\n", "TASK", "REPLICA", "PROCESS");
+    for (const OldTask& one : tasks)
+        fmt::print("{:<44} {:<40} {}\n", one.task, one.replica.empty() ? "(belongs to nothing)" : one.replica,
+                   one.handle.empty() ? "none lives" : one.handle);
+    return 0;
+}
+
+int decide_tasks(const std::vector<std::string>& words) {
+    Rest rest(Home::find());
+    const auto tasks = old_tasks(rest);
+    if (!tasks) return complain(tasks.error());
+    if (words == std::vector<std::string>{"list"}) return list_tasks(*tasks);
+    if (words.size() < 2 || (words[0] != "adopt" && words[0] != "end")) {
+        fmt::print(stderr, "usage: tandem admin tasks list | adopt TASK... | end TASK... (--all: every one)\n");
+        return 2;
+    }
+    const auto some = chosen(*tasks, words[0], {words.begin() + 1, words.end()});
+    if (!some) return complain(some.error());
+    for (const OldTask& one : *some) {
+        if (const auto done = rest.post(target_of(one, words[0])); !done) return complain(done.error());
+        fmt::print("{}: {}\n", one.replica.empty() ? one.task : one.replica, words[0] == "adopt" ? "adopted" : "told to end");
+    }
+    return 0;
+}
+
 }  // namespace
 
 int admin(const std::vector<std::string>& arguments) {
@@ -46,7 +130,8 @@ int admin(const std::vector<std::string>& arguments) {
         fmt::print("history written to {}\n", arguments[1]);
         return 0;
     }
-    fmt::print(stderr, "usage: tandem admin backup FILE | restore FILE | check | export-history FILE\n");
+    if (verb == "tasks") return decide_tasks({arguments.begin() + 1, arguments.end()});
+    fmt::print(stderr, "usage: tandem admin backup FILE | restore FILE | check | export-history FILE | tasks list|adopt|end\n");
     return 2;
 }
 

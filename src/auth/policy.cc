@@ -37,6 +37,7 @@ constexpr Verbs verbs_that_exist(Area area) {
         case Area::services:
             return edit | bit(Verb::invoke);
         case Area::replicas:
+            return read_only | bit(Verb::update);
         case Area::logs:
         case Area::events:
         case Area::usage:
@@ -63,7 +64,7 @@ constexpr std::array operator_rules{
     Rule{Area::runtimes, edit},
     Rule{Area::jobs, static_cast<Verbs>(read_only | bit(Verb::update) | steer)},
     Rule{Area::services, static_cast<Verbs>(read_only | bit(Verb::update))},
-    Rule{Area::replicas, read_only},
+    Rule{Area::replicas, static_cast<Verbs>(read_only | bit(Verb::update))},
     Rule{Area::models, read_only},
     Rule{Area::model_versions, read_only},
     Rule{Area::logs, read_only},
@@ -214,7 +215,8 @@ Permission permission_of(const model::Action& action, bool exists) {
     if (const auto* gone = std::get_if<model::DeleteObject>(&action))
         return {area_of(gone->key.kind), Verb::remove};
     if (std::holds_alternative<model::CancelJob>(action)) return {Area::jobs, Verb::cancel};
-    return {Area::jobs, Verb::retry};
+    if (std::holds_alternative<model::RetryJob>(action)) return {Area::jobs, Verb::retry};
+    return {Area::replicas, Verb::update};  // adopting and ending what a restore has left in doubt
 }
 
 std::string project_of(const model::Object& object) {

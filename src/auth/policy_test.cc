@@ -52,7 +52,7 @@ TEST(Policy, table_of_roles_holds) {
         {"users.create", "y-----"},    {"rolebindings.create", "y-----"},
         {"admin.read", "yy----"},      {"admin.backup", "y-----"},
         {"admin.restore", "y-----"},   {"projects.create", "y-----"},
-        {"replicas.read", "yyy-y-"},
+        {"replicas.read", "yyy-y-"},    {"replicas.update", "yy----"},
     };
     for (const Row& row : rows) {
         for (std::size_t i = 0; i < std::size(roles); ++i) {

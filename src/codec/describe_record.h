@@ -25,7 +25,8 @@ void describe(auto& v, Of<model::ApplyObject> auto& s) {
 }
 template <class S>
 concept KeyedAction =
-    Of<S, model::DeleteObject> || Of<S, model::CancelJob> || Of<S, model::RetryJob>;
+    Of<S, model::DeleteObject> || Of<S, model::CancelJob> || Of<S, model::RetryJob> ||
+    Of<S, model::AdoptTask> || Of<S, model::EndTask>;
 void describe(auto& v, KeyedAction auto& s) {
     v.field("key", s.key);
 }

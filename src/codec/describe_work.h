@@ -60,6 +60,7 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("phase", s.phase);
     v.field("reason", s.reason);
     v.field("epoch", s.epoch, {.note = "grows by one with each start"});
+    v.field("taskGeneration", s.task_generation, {.note = "of the installation, at that start"});
     v.field("node", s.node);
     v.field("devices", s.devices);
     v.field("endpoint", s.endpoint);

@@ -17,8 +17,8 @@
 namespace tandem::codec {
 namespace {
 
-constexpr std::array<std::string_view, 6> verbs{"apply",  "create", "update",
-                                                "delete", "cancel", "retry"};
+constexpr std::array<std::string_view, 8> verbs{"apply",  "create", "update", "delete",
+                                                "cancel", "retry",  "adopt",  "end"};
 
 // Objects without a status in the model still may come with one: it is never read.
 struct SkippedStatus {};
@@ -70,8 +70,12 @@ void read_action(ReadContext& context, const Place& place, const Value& value, m
         out = model::DeleteObject{std::move(key)};
     else if (*index == 4)
         out = model::CancelJob{std::move(key)};
-    else
+    else if (*index == 5)
         out = model::RetryJob{std::move(key)};
+    else if (*index == 6)
+        out = model::AdoptTask{std::move(key)};
+    else
+        out = model::EndTask{std::move(key)};
 }
 
 std::string_view verb_of(const model::Action& action) {
@@ -159,12 +163,8 @@ std::string render_batch(const std::vector<model::Action>& actions) {
         json.key(verb_of(action));
         if (const auto* apply = std::get_if<model::ApplyObject>(&action))
             writer.put(apply->object);
-        else if (const auto* gone = std::get_if<model::DeleteObject>(&action))
-            writer.put(gone->key);
-        else if (const auto* ended = std::get_if<model::CancelJob>(&action))
-            writer.put(ended->key);
         else
-            writer.put(std::get<model::RetryJob>(action).key);
+            writer.put(key_of_action(action));
         json.end_object();
     }
     json.end_array();

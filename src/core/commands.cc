@@ -7,6 +7,7 @@
 #include "core/gateways.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/old_tasks.h"
 #include "core/rules.h"
 
 namespace tandem::core {
@@ -203,22 +204,39 @@ Result<Outcome> retry_job(Turn& turn, const model::Caller& caller, const model::
     return Outcome{.key = action.key, .uid = edited.meta.uid, .generation = edited.meta.generation, .changed = true};
 }
 
+// An operator's word on a task of before a restore.
+Result<Outcome> decide_task(Turn& turn, const model::Caller& caller, const model::Action& action) {
+    const ObjectKey key = model::key_of_action(action);
+    const auto stray = key.project.empty() ? model::TaskName::parse(key.name) : std::nullopt;
+    if (stray && std::holds_alternative<model::EndTask>(action)) {
+        model::Replica nobodys;  // it has no row; who may decide on all of them may decide on it
+        nobodys.meta.name = key.name;
+        TANDEM_TRY(authorise(turn, caller, action, Object{nobodys}, true));
+        TANDEM_TRY(end_stray(turn, *stray));
+        return Outcome{.key = key, .uid = stray->uid, .changed = true};
+    }
+    const model::Replica* replica =
+        key.kind == model::Kind::replica
+            ? turn.state.table<model::Replica>().find_named(key.project, key.name_space, key.name)
+            : nullptr;
+    if (!replica) return not_there(key);
+    TANDEM_TRY(authorise(turn, caller, action, Object{*replica}, true));
+    const Outcome outcome{.key = key, .uid = replica->meta.uid, .generation = replica->meta.generation, .changed = true};
+    const bool adopts = std::holds_alternative<model::AdoptTask>(action);
+    TANDEM_TRY(adopts ? adopt_old_task(turn, replica->meta.id) : end_old_task(turn, replica->meta.id));
+    return outcome;
+}
+
 Result<Outcome> perform(Turn& turn, const model::Caller& caller, const model::Action& action) {
     if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return apply_object(turn, caller, *apply);
     if (const auto* remove = std::get_if<model::DeleteObject>(&action)) return delete_object(turn, caller, *remove);
     if (const auto* cancel = std::get_if<model::CancelJob>(&action)) return cancel_job(turn, caller, *cancel);
-    return retry_job(turn, caller, std::get<model::RetryJob>(action));
+    if (const auto* retry = std::get_if<model::RetryJob>(&action)) return retry_job(turn, caller, *retry);
+    return decide_task(turn, caller, action);
 }
 
 std::string describe_denied(const model::Action& action, const ObjectKey& key, bool exists) {
     return auth::permission_of(action, exists).text() + " " + path_of(key);
-}
-
-ObjectKey key_of_action(const model::Action& action) {
-    if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return model::key_of(apply->object);
-    if (const auto* remove = std::get_if<model::DeleteObject>(&action)) return remove->key;
-    if (const auto* cancel = std::get_if<model::CancelJob>(&action)) return cancel->key;
-    return std::get<model::RetryJob>(action).key;
 }
 
 // True when the request was answered from an earlier one.
@@ -239,7 +257,7 @@ bool answer_again(Turn& turn, const model::Command& command) {
 void refuse(Turn& turn, const model::Command& command, std::size_t index, Error error) {
     const model::Action& action = command.actions[index];
     if (error.code == ErrorCode::denied || error.code == ErrorCode::not_found) {
-        const ObjectKey key = key_of_action(action);
+        const ObjectKey key = model::key_of_action(action);
         const bool exists = find_object(turn.state, key).has_value();
         if (error.code == ErrorCode::denied || exists)
             audit(turn, command.caller, auth::permission_of(action, exists).text(), path_of(key), false,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/driver.h"
 
+#include "core/old_tasks.h"
 #include "core/recover.h"
 #include "core/step.h"
 #include "core/tasks.h"
@@ -47,6 +48,8 @@ Status Driver::start(std::string_view core_version) {
     TANDEM_TRY(recover_state(state_, std::move(recovered)));
     state_.meta.segment += 1;
     TANDEM_TRY(ports_.store.open_segment(state_.meta, core_version));
+    // After a restore the first batch takes back what the old installation had asked for.
+    if (state_.meta.restored) return {};
     for (const auto& [id, intent] : state_.intents.rows()) ports_.executor.execute(intent);
     return {};
 }
@@ -57,6 +60,7 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
     state_.planner.advance(tick.now);
     Random random(tick.seed);
     Turn turn{state_, tick.now, random};
+    if (state_.meta.restored) doubt_old_tasks(turn);
     for (const model::Input& input : inputs) step(turn, input);
     plan_batch(turn);
     charge_running(turn);

@@ -109,6 +109,7 @@ void start_job(Turn& turn, RowId id) {
         Replica& replica = turn.table<Replica>().edit(replica_id);
         if (replica.status.phase != Phase::claimed) continue;
         replica.status.epoch = job.status.epoch;
+        replica.status.task_generation = turn.state.meta.generation;
         replica.status.started = turn.now;
         allocate(turn, replica);
         move_replica(turn, replica_id, Phase::starting);
@@ -301,9 +302,8 @@ bool exited_well(const Replica& replica) {
 }
 
 model::TaskName task_name(const State& state, const Replica& replica) {
-    const OldTask* old = state.live.old_tasks.find(replica.meta.id);
-    if (old && old->epoch == replica.status.epoch) return old->name;
-    return {.generation = state.meta.generation,
+    const std::int64_t started = replica.status.task_generation;
+    return {.generation = started > 0 ? started : state.meta.generation,
             .uid = replica.spec.owner_uid,
             .epoch = replica.status.epoch,
             .rank = replica.spec.rank};

@@ -77,18 +77,6 @@ RowId holder_of(const State& state, const model::UsageRecord& open) {
     return replica ? replica->meta.id : RowId{};
 }
 
-// After a restore the world may hold tasks that the restored rows do not know as they are now.
-void doubt_old_tasks(State& state) {
-    std::vector<RowId> alive;
-    for (const auto& [id, replica] : state.table<Replica>().rows())
-        if (model::may_be_alive(replica.status.phase)) alive.push_back(id);
-    for (RowId id : alive) {
-        Replica& replica = state.table<Replica>().edit(id);
-        replica.status.phase = Phase::unknown;
-        replica.status.reason = {.code = model::ReasonCode::old_generation, .params = {}};
-    }
-}
-
 // Gateways may still hold shares of keys' limits from before the restart.
 void expect_lease_holders(State& state) {
     std::vector<std::string> gateways;
@@ -107,7 +95,6 @@ Status recover_state(State& state, RecoveredState recovered) {
         state.planner.restore_memory({.queue = queue.meta.name, .status = queue.status});
     rebuild_occupants(state);
     for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
-    if (recovered.meta.restored) doubt_old_tasks(state);
     expect_lease_holders(state);
     state.live.recovering = true;
     const std::string wrong = state.planner.recount();

@@ -100,6 +100,7 @@ void start_claimed(Turn& turn, RowId id) {
         }
         Replica& replica = turn.table<Replica>().edit(replica_id);
         replica.status.epoch = std::max(replica.status.epoch, turn.state.meta.epoch_base) + 1;
+        replica.status.task_generation = turn.state.meta.generation;
         replica.status.started = turn.now;
         allocate(turn, replica);
         move_replica(turn, replica_id, Phase::starting);

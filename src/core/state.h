@@ -55,12 +55,6 @@ struct TaskLife {                 // last words of a live task
     Instant output{};
 };
 
-// A task of before a restore, and the epoch of the row that doubts it.
-struct OldTask {
-    model::TaskName name{};
-    std::int64_t epoch = 0;
-};
-
 // Wake-up times by time; told of each that comes and goes.
 struct Wake {
     RowId workload{};
@@ -85,7 +79,7 @@ struct Denials {
 struct Live {
     bool recovering = false;                       // no admission until executors have listed
     UndoMap<model::TaskName, TaskLife> tasks;
-    UndoMap<RowId, OldTask> old_tasks;             // by replica, as executors listed them
+    UndoMap<model::TaskName, std::string> strays;  // handles of tasks of before a restore that no row means
     UndoMap<std::pair<Uid, std::string>, model::ServiceLoad> loads;  // by service and gateway
     UndoMap<RowId, Instant> last_request;          // by service
     UndoMap<std::string, Denials> denials;         // by subject
@@ -98,7 +92,7 @@ struct Live {
     template <class F>
     void each_map(F&& f) {
         f(tasks);
-        f(old_tasks);
+        f(strays);
         f(loads);
         f(last_request);
         f(denials);

@@ -6,6 +6,7 @@
 
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/old_tasks.h"
 
 namespace tandem::core {
 namespace {
@@ -27,11 +28,6 @@ RowId find_live(const State& state, const model::TaskName& task) {
         if (model::may_be_alive(replica.status.phase) && !is_gone(replica) && task_name(state, replica) == task) return id;
     }
     return {};
-}
-
-// Of before a restore: holds its devices until a person ends it.
-bool is_doubted(const Replica& replica) {
-    return replica.status.phase == Phase::unknown && replica.status.reason.code == ReasonCode::old_generation;
 }
 
 void close_starts(Turn& turn, const model::TaskName& task) {
@@ -74,6 +70,10 @@ void probe(Turn& turn, const Replica& replica) {
                                          .timeout = service->spec.ready_timeout});
 }
 
+void forget_stray(Turn& turn, const model::TaskName& task) {
+    if (turn.state.live.strays.find(task)) turn.state.live.strays.erase(task);
+}
+
 TaskLife& life_of(Turn& turn, const model::TaskName& task) {
     auto& tasks = turn.state.live.tasks;
     return tasks.find(task) ? tasks.edit(task) : tasks.insert(task, {});
@@ -84,8 +84,7 @@ void record_end(Turn& turn, RowId id, const std::optional<model::TaskExit>& exit
     replica.status.exit = exit;
     replica.status.finished = exit ? std::min(exit->at, turn.now) : turn.now;
     if (replica.status.exit) replica.status.exit->at = *replica.status.finished;
-    const bool was_doubted = replica.status.reason.code == ReasonCode::old_generation;
-    if (was_doubted || reason.code != ReasonCode::none) replica.status.reason = std::move(reason);
+    if (is_doubted(replica) || reason.code != ReasonCode::none) replica.status.reason = std::move(reason);
     if (replica.status.phase != Phase::stopping) move_replica(turn, id, Phase::stopping);
     touch(turn, replica.spec.owner_kind, replica.spec.owner_id);
 }
@@ -112,7 +111,8 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
 #else
     const bool needs_probe = replica.spec.owner_kind == model::Kind::service;
 #endif
-    if (replica.status.phase == Phase::stopping) return;
+    // One of before a restore has told that it lives; what becomes of it is for a person to say.
+    if (replica.status.phase == Phase::stopping || is_doubted(replica)) return;
     if (needs_probe)
         probe(turn, replica);
     else
@@ -121,6 +121,7 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
 }
 
 void on_task_exited(Turn& turn, const model::TaskExited& input) {
+    forget_stray(turn, input.task);
     const RowId id = find_live(turn.state, input.task);
     close_process_intents(turn, input.task);
     if (!id) return;
@@ -132,6 +133,7 @@ void on_task_exited(Turn& turn, const model::TaskExited& input) {
 }
 
 void on_task_gone(Turn& turn, const model::TaskGone& input) {
+    forget_stray(turn, input.task);
     const RowId id = find_live(turn.state, input.task);
     close_process_intents(turn, input.task);
     if (!id) return;
@@ -213,20 +215,6 @@ void adopt(Turn& turn, const model::ListedTask& listed) {
     if (phase == Phase::unknown && !is_doubted(turn.state.table<Replica>().get(id))) mark_running(turn, id);
 }
 
-// Which task of before a restore a doubted row means, only its executor knows: the one that lives, at whatever
-// epoch it has come to meanwhile, else the ended one of the row's own epoch.
-void recognise_old_task(Turn& turn, const model::ListedTask& listed) {
-    if (listed.task.generation == turn.state.meta.generation) return;
-    const bool lives = !listed.exit && listed.start_error.empty();
-    for (RowId id : replicas_of(turn.state, owner_of(turn.state, listed.task.uid))) {
-        const Replica& replica = turn.state.table<Replica>().get(id);
-        if (replica.spec.rank != listed.task.rank || !is_doubted(replica)) continue;
-        const bool known = turn.state.live.old_tasks.find(id) != nullptr;
-        if (lives || (!known && listed.task.epoch == replica.status.epoch))
-            turn.state.live.old_tasks.put(id, {.name = listed.task, .epoch = replica.status.epoch});
-    }
-}
-
 bool awaits_start(const State& state, const model::TaskName& task) {
     for (RowId id : state.intents.index().of(task))
         if (std::holds_alternative<model::StartTask>(state.intents.get(id).body)) return true;
@@ -239,7 +227,7 @@ void find_missing(Turn& turn, const std::set<model::TaskName>& listed) {
     for (const auto& [id, replica] : turn.state.table<Replica>().rows()) {
         if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
         // Of before a restore: its task has another name, and a person decides.
-        if (replica.status.reason.code == ReasonCode::old_generation) continue;
+        if (is_doubted(replica)) continue;
         const model::TaskName task = task_name(turn.state, replica);
         if (!listed.contains(task) && !awaits_start(turn.state, task)) missing.push_back(task);
     }

@@ -34,11 +34,31 @@ struct CancelJob {
 struct RetryJob {
     ObjectKey key{};
 };
-using Action = std::variant<ApplyObject, DeleteObject, CancelJob, RetryJob>;
+// Of a replica that is unknown since a restore: its task, which its executor has, is its own again.
+struct AdoptTask {
+    ObjectKey key{};
+};
+// Its task ends, by name; the workload goes on by its own rules.
+struct EndTask {
+    ObjectKey key{};
+};
+using Action = std::variant<ApplyObject, DeleteObject, CancelJob, RetryJob, AdoptTask, EndTask>;
 template <>
 struct EnumNames<Action> {  // in the variant's order
-    static constexpr std::string_view values[] = {"apply", "delete", "cancel", "retry"};
+    static constexpr std::string_view values[] = {"apply", "delete", "cancel", "retry", "adopt", "end"};
 };
+
+// What the action is about.
+inline ObjectKey key_of_action(const Action& action) {
+    return std::visit(
+        []<class T>(const T& one) {
+            if constexpr (requires { one.key; })
+                return one.key;
+            else
+                return key_of(one.object);
+        },
+        action);
+}
 
 struct Caller {
     std::string subject{};     // "user:admin"

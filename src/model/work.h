@@ -65,6 +65,7 @@ struct ReplicaStatus {
     Phase phase = Phase::pending;
     Reason reason{};
     std::int64_t epoch = 0;       // grows by one with each start
+    std::int64_t task_generation = 0;  // of the installation, when that start was; 0: not started yet
     std::string node{};
     std::vector<DeviceShare> devices{};
     std::string endpoint{};       // services: "127.0.0.1:41234"

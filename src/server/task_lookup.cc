@@ -2,6 +2,7 @@
 #include "server/task_lookup.h"
 
 #include "core/jobs.h"
+#include "core/old_tasks.h"
 
 namespace tandem::server {
 namespace {
@@ -32,6 +33,19 @@ std::optional<model::TaskName> find_task(const core::State& state, const TaskWan
         if (wanted.rank < 0 || replica.spec.rank == wanted.rank) return task_of_replica(state, replica, wanted.epoch);
     }
     return std::nullopt;
+}
+
+std::vector<OldTask> find_old_tasks(const core::State& state) {
+    std::vector<OldTask> found;
+    for (const auto& [id, replica] : state.table<model::Replica>().rows())
+        if (core::is_doubted(replica))
+            found.push_back({.task = core::task_name(state, replica).text(),
+                             .replica = core::key_of_row(replica),
+                             .node = replica.status.node,
+                             .handle = replica.status.handle});
+    for (const auto& [task, handle] : state.live.strays.rows())
+        found.push_back({.task = task.text(), .replica = {}, .node = {}, .handle = handle});
+    return found;
 }
 
 }  // namespace tandem::server

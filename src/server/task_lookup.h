@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/state.h"
 
@@ -15,5 +17,14 @@ struct TaskWanted {
 };
 // Absent when it does not exist or was never started.
 std::optional<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted);
+
+// What a restore has left to an operator: replicas that are unknown, and tasks that no row means.
+struct OldTask {
+    std::string task{};              // its name in the world
+    std::optional<model::ObjectKey> replica{};
+    std::string node{};
+    std::string handle{};            // empty: its executor has none that lives
+};
+std::vector<OldTask> find_old_tasks(const core::State& state);
 
 }  // namespace tandem::server
