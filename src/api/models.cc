@@ -144,7 +144,7 @@ Result<std::int64_t> next_number(const Parts& parts, const Call& call) {
 Result<model::ModelVersion> make_version(const Parts& parts, const Call& call) {
     TANDEM_LET(body, parse_body(call.request));
     TANDEM_LET(weights, weights_of(parts, call, body));
-    TANDEM_LET(blob, parts.blobs.find(weights.digest));
+    TANDEM_LET(blob, parts.blobs.hold(weights.digest));
     TANDEM_LET(facts, blob::read_gguf([&](std::int64_t offset, std::int64_t length) { return parts.blobs.read(weights.digest, offset, length); },
                                       blob.bytes));
     TANDEM_LET(number, next_number(parts, call));

@@ -14,6 +14,7 @@
 
 namespace tandem::blob {
 class BlobStore;
+struct CollectFacts;
 }  // namespace tandem::blob
 
 namespace tandem::api {
@@ -38,6 +39,8 @@ class Admin {
     virtual ~Admin() = default;
     virtual Status backup(const std::string& path, const std::stop_token& stop) = 0;
     virtual Status stage_restore(const std::string& path) = 0;
+    // Removes what no row has referred to for a day.
+    virtual Result<blob::CollectFacts> collect_blobs(const std::stop_token& stop) = 0;
     virtual Status check(const std::stop_token& stop) = 0;  // of every page; takes a while
 };
 

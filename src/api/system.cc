@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api/openapi.h"
+#include "blob/blob_store.h"
 #include "codec/json_writer.h"
 
 namespace tandem::api {
@@ -124,6 +125,26 @@ void check(const Parts& parts, Errands& errands, Call call) {
     });
 }
 
+void collect_blobs(const Parts& parts, Errands& errands, Call call) {
+    const Status allowed = allow_admin(parts, call, auth::Verb::backup);
+    if (!allowed) return call.refuse(allowed.error());
+    run_errand(errands, std::move(call), [&parts](Call& asked, const std::stop_token& stop) {
+        const auto done = parts.admin.collect_blobs(stop);
+        if (!done) return asked.refuse(done.error());
+        std::string json;
+        codec::JsonWriter writer(json);
+        writer.begin_object();
+        writer.key("blobs");
+        writer.number(done->blobs);
+        writer.key("uploads");
+        writer.number(done->uploads);
+        writer.key("bytes");
+        writer.number(done->bytes);
+        writer.end_object();
+        asked.answer(std::move(json));
+    });
+}
+
 // At the peer's pace: each piece waits until there is room for it, at most a minute.
 bool send_at_pace(const http::Stream& stream, std::string_view text, const std::stop_token& stop) {
     constexpr std::size_t piece_max = 64 * 1024;
@@ -178,6 +199,7 @@ void add_system_routes(Router& router, const Parts& parts, Errands& errands) {
     add_errand("POST", "/api/v1/admin/backup", "Write a backup of the store to a file", backup);
     add_errand("POST", "/api/v1/admin/restore", "Check a backup and apply it at the next start", restore);
     add_errand("POST", "/api/v1/admin/check", "Check every page of the store", check);
+    add_errand("POST", "/api/v1/admin/collect-blobs", "Remove blobs that nothing has referred to for a day", collect_blobs);
     add_errand("GET", "/api/v1/admin/history", "Export segments, rows and changes as NDJSON", export_history);
     router.add({.method = "GET",
                 .pattern = "/api/openapi.json",

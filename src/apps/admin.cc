@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include "apps/home.h"
 #include "apps/process.h"
 #include "apps/rest.h"
+#include "base/quantity.h"
 #include "codec/json_writer.h"
+#include "crypto/api_key.h"
 
 namespace tandem::apps {
 namespace {
@@ -43,6 +46,8 @@ std::string text_of(const codec::Value& value, std::string_view name) {
     const codec::Value* found = value.find(name);
     return found ? std::string(found->text_or_empty()) : std::string();
 }
+
+std::int64_t number_of(const codec::Value& value, std::string_view name) { return parse_integer(text_of(value, name)).value_or(0); }
 
 Result<std::vector<OldTask>> old_tasks(Rest& rest) {
     TANDEM_LET(answer, rest.get("/api/v1/admin/tasks"));
@@ -114,6 +119,34 @@ int decide_tasks(const std::vector<std::string>& words) {
     return 0;
 }
 
+// ---- a way back in ----
+
+Status check_owner(const Home& home) {
+    struct stat facts {};
+    if (!home.exists() || ::stat(home.root().c_str(), &facts) != 0)
+        return fail(ErrorCode::not_found, home.root() + " holds no installation", "home");
+    if (facts.st_uid == ::geteuid()) return {};
+    return fail(ErrorCode::denied, "only the owner of " + home.root() + " may recover its key", "home");
+}
+
+// The next start lets it in, and writes that into the audit trail. Only its hash lies in the home until then.
+Status recover_key(const Home& home) {
+    TANDEM_TRY(check_owner(home));
+    if (const Status locked = lock_home(home); !locked)
+        return fail(ErrorCode::conflict, "the server runs; tandem down first", "home");
+    const crypto::NewApiKey key = crypto::make_api_key();
+    std::string json;
+    codec::JsonWriter writer(json);
+    writer.begin_object();
+    writer.key("keyId");
+    writer.text(key.key_id);
+    writer.key("digest");
+    writer.text(key.digest);
+    writer.end_object();
+    TANDEM_TRY(write_file(home.recovery(), json + "\n"));
+    return write_file(home.admin_key(), std::string(key.text.reveal()) + "\n");
+}
+
 }  // namespace
 
 int admin(const std::vector<std::string>& arguments) {
@@ -124,14 +157,26 @@ int admin(const std::vector<std::string>& arguments) {
         fmt::print("the store passes its integrity check\n");
         return 0;
     }
+    if (verb == "collect-blobs" && arguments.size() == 1) {
+        const auto done = rest.post("/api/v1/admin/collect-blobs");
+        if (!done) return complain(done.error());
+        fmt::print("{} blobs and {} uploads removed, {} bytes freed\n", number_of(*done, "blobs"), number_of(*done, "uploads"), number_of(*done, "bytes"));
+        return 0;
+    }
     if ((verb == "backup" || verb == "restore") && arguments.size() == 2) return post_path(rest, verb, arguments[1]);
     if (verb == "export-history" && arguments.size() == 2) {
         if (const Status done = rest.download("/api/v1/admin/history", arguments[1]); !done) return complain(done.error());
         fmt::print("history written to {}\n", arguments[1]);
         return 0;
     }
+    if (verb == "recover-key" && arguments.size() == 1) {
+        const Home home = Home::find();
+        if (const Status done = recover_key(home); !done) return complain(done.error());
+        fmt::print("a new admin key is in {} (mode 0600); tandem up lets it in\n", home.admin_key());
+        return 0;
+    }
     if (verb == "tasks") return decide_tasks({arguments.begin() + 1, arguments.end()});
-    fmt::print(stderr, "usage: tandem admin backup FILE | restore FILE | check | export-history FILE | tasks list|adopt|end\n");
+    fmt::print(stderr, "usage: tandem admin backup FILE | restore FILE | check | export-history FILE | collect-blobs | tasks list|adopt|end | recover-key\n");
     return 2;
 }
 

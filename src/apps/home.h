@@ -5,6 +5,7 @@
 //   secret  admin.key    mode 0600        server.sock the server's door for its own host
 //   blobs/ tasks/ checkpoints/            files of models, tasks, checkpoints
 //   gateway/             journal and last feed of the gateway
+//   recovery.json                         a new admin key, to be let in by the next start (tandem admin recover-key)
 //   run/ logs/           what runs now, and what it says
 #pragma once
 
@@ -25,6 +26,7 @@ class Home {
     std::string lock() const { return root_ + "/lock"; }
     std::string secret() const { return root_ + "/secret"; }
     std::string admin_key() const { return root_ + "/admin.key"; }
+    std::string recovery() const { return root_ + "/recovery.json"; }
     std::string socket() const { return root_ + "/server.sock"; }
     std::string blobs() const { return root_ + "/blobs"; }
     std::string gateway() const { return root_ + "/gateway"; }

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
         {"up", "Start server and gateway on this machine", tandem::apps::up},
         {"down", "Stop them; --all ends the tasks too", tandem::apps::down},
         {"status", "What runs on this machine", tandem::apps::status},
-        {"admin", "backup, restore, check, export-history, tasks: see tandem admin", tandem::apps::admin},
+        {"admin", "backup, restore, check, export-history, tasks, recover-key: see tandem admin", tandem::apps::admin},
         {"sim", "Run the simulator (tandem-sim)", tandem::apps::sim},
         {"doctor", "Check this machine and its installation", tandem::apps::doctor},
     };

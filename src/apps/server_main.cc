@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "api/api.h"
+#include "apps/blob_keeper.h"
 #include "apps/file_reports.h"
 #include "apps/home.h"
 #include "apps/intent_router.h"
@@ -45,7 +46,7 @@ class ExecutorLogs : public api::TaskLogs {
 
 class StoreAdmin : public api::Admin {
   public:
-    explicit StoreAdmin(store::sqlite::SqliteStore& store) : store_(store) {}
+    StoreAdmin(store::sqlite::SqliteStore& store, BlobKeeper& blobs) : store_(store), blobs_(blobs) {}
     Status backup(const std::string& path, const std::stop_token& stop) override {
         if (auto done = store_.back_up_to(path, stop); !done) return pass_on(done.error());
         return {};
@@ -54,10 +55,12 @@ class StoreAdmin : public api::Admin {
         if (auto done = store_.stage_restore_from(path); !done) return pass_on(done.error());
         return {};
     }
+    Result<blob::CollectFacts> collect_blobs(const std::stop_token& stop) override { return blobs_.collect(stop); }
     Status check(const std::stop_token& stop) override { return store_.check_now(stop); }
 
   private:
     store::sqlite::SqliteStore& store_;
+    BlobKeeper& blobs_;
 };
 
 Result<model::Answer> submit_and_wait(server::CoreThread& core, model::Command command) {
@@ -99,6 +102,21 @@ Status bootstrap(server::CoreThread& core, const Home& home, const UpOptions& op
     TANDEM_TRY(write_file(home.admin_key(), std::string(start.admin_key.reveal()) + "\n"));
     if (auto done = submit_and_wait(core, std::move(start.command)); !done) return in_context("first start", done.error());
     log.info("new installation", {{"adminKeyFile", home.admin_key()}});
+    return {};
+}
+
+// What the owner of this home has drawn by `tandem admin recover-key`.
+Status let_recovered_key_in(server::CoreThread& core, const Home& home, const telemetry::Log& log) {
+    if (!std::filesystem::exists(home.recovery())) return {};
+    TANDEM_LET(text, read_file(home.recovery()));
+    TANDEM_LET(document, codec::parse_json(text));
+    const codec::Value* key_id = document.find("keyId");
+    const codec::Value* digest = document.find("digest");
+    if (!key_id || !digest) return fail(ErrorCode::invalid, home.recovery() + " can't be read; remove it, and recover a key again");
+    model::Command command = server::make_recovery(std::string(key_id->text_or_empty()), std::string(digest->text_or_empty()));
+    if (auto done = submit_and_wait(core, std::move(command)); !done) return in_context(home.recovery(), done.error());
+    std::filesystem::remove(home.recovery());
+    log.warn("an admin key was recovered by the owner of the home", {{"keyId", key_id->text_or_empty()}});
     return {};
 }
 
@@ -166,6 +184,7 @@ class ServerProcess {
         TANDEM_TRY(core_->start(TANDEM_VERSION));
         executor_->start();
         if (is_empty()) TANDEM_TRY(bootstrap(*core_, home_, options_, log_));
+        TANDEM_TRY(let_recovered_key_in(*core_, home_, log_));
         return serve();
     }
 
@@ -175,6 +194,7 @@ class ServerProcess {
         core_->stop();
         http_.reset();
         api_.reset();
+        keeper_.reset();
         prober_.reset();
         executor_.reset();
         core_.reset();
@@ -209,8 +229,9 @@ class ServerProcess {
                     store_->release_memory();
                     ::malloc_trim(0);
                 }});
+        keeper_ = std::make_unique<BlobKeeper>(*core_, *blobs_, log_, metrics_);
         logs_ = std::make_unique<ExecutorLogs>(*executor_);
-        admin_ = std::make_unique<StoreAdmin>(*store_);
+        admin_ = std::make_unique<StoreAdmin>(*store_, *keeper_);
         return {};
     }
 
@@ -248,6 +269,7 @@ class ServerProcess {
     std::unique_ptr<executor::LocalExecutor> executor_;
     std::unique_ptr<probe::Prober> prober_;
     std::unique_ptr<IntentRouter> router_;
+    std::unique_ptr<BlobKeeper> keeper_;
     std::unique_ptr<ExecutorLogs> logs_;
     std::unique_ptr<StoreAdmin> admin_;
     std::unique_ptr<api::Api> api_;

@@ -207,9 +207,11 @@ Status BlobStore::verify(std::string_view digest) const {
     return fail(ErrorCode::mismatch, "blob " + std::string(digest) + " is damaged on the disk; store it again", "digest");
 }
 
-Result<CollectFacts> BlobStore::collect(const std::set<std::string>& referenced, Instant now) {
+Result<BlobFacts> BlobStore::hold(std::string_view digest) { return parts_->shelf.hold(digest); }
+
+Result<CollectFacts> BlobStore::collect(const std::set<std::string>& referenced, Instant now, const std::stop_token& stop) {
     const CollectFacts expired = parts_->uploads.expire(now);
-    TANDEM_LET(collected, parts_->shelf.collect(referenced, now - parts_->options.unreferenced_age_max, now));
+    TANDEM_LET(collected, parts_->shelf.collect(referenced, now - parts_->options.unreferenced_age_max, now, stop));
     collected.uploads = expired.uploads;
     collected.bytes += expired.bytes;
     if (collected.blobs + collected.uploads > 0)

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -71,8 +72,11 @@ class BlobStore {
     Result<std::string> read(std::string_view digest, std::int64_t offset, std::int64_t length) const;
     Status verify(std::string_view digest) const;                // reads and hashes all of it
 
+    // As find, for whoever is about to write a row that refers to it: it stays for unreferenced_age_max from now, so that
+    // a collection whose `referenced` was read before that row can't take it away.
+    Result<BlobFacts> hold(std::string_view digest);
     // `referenced` are the digests that rows refer to at `now`, wall time. Call it now and then.
-    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant now);
+    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant now, const std::stop_token& stop = {});
 
   private:
     struct Parts;

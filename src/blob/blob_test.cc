@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include "blob/blob_store.h"
 #include "crypto/sha256.h"
@@ -190,6 +191,32 @@ TEST_F(Blobs, unreferenced_blobs_go_after_a_day_and_referenced_ones_stay) {
     // Referenced at hour 25, so unreferenced for an hour only at hour 26.
     EXPECT_EQ(store_->collect({}, now + hours(26))->blobs, 0);
     EXPECT_EQ(store_->collect({}, now + hours(50))->blobs, 2);
+}
+
+// What is held, or just came in, is there for its whole time, whoever collects meanwhile without knowing of it.
+TEST_F(Blobs, collecting_never_takes_what_is_held_or_coming_in) {
+    options_.unreferenced_age_max = seconds(2);
+    reopen();
+    const std::string held = upload("held");
+    std::atomic<bool> over = false;
+    std::atomic<std::int64_t> passes = 0;
+    std::thread collector([&] {
+        while (!over) {
+            EXPECT_TRUE(store_->collect({}, wall_now()).has_value());
+            ++passes;
+        }
+    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    for (int i = 0; std::chrono::steady_clock::now() < end; ++i) {
+        ASSERT_TRUE(store_->hold(held).has_value()) << i;
+        const std::string fresh = "upload " + std::to_string(i % 20);
+        ASSERT_TRUE(store_->read(upload(fresh), 0, 4).has_value()) << i;
+    }
+    over = true;
+    collector.join();
+    EXPECT_GT(passes, 10);
+    EXPECT_TRUE(store_->find(held).has_value());
+    EXPECT_EQ(store_->collect({}, wall_now() + seconds(3))->blobs, 21);  // and once nobody holds them, they go
 }
 
 TEST_F(Blobs, closing_answers_every_file_that_waits) {

@@ -22,6 +22,8 @@ void touch(const std::string& path, Instant at) {
     ::utimensat(AT_FDCWD, path.c_str(), both, AT_SYMLINK_NOFOLLOW);
 }
 
+void touch_now(const std::string& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }
+
 Instant changed_at(const struct stat& facts) { return {facts.st_mtim.tv_sec * 1000 + facts.st_mtim.tv_nsec / 1'000'000}; }
 
 }  // namespace
@@ -38,9 +40,10 @@ Result<BlobFacts> Shelf::place(const std::string& file, const crypto::Sha256Byte
     const std::scoped_lock lock(mutex_);
     TANDEM_TRY(make_folder(shelf));
     if (const auto present = size_of(target); present && *present == bytes) {
-        ::utimensat(AT_FDCWD, target.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // to the present time
+        touch_now(target);
         TANDEM_TRY(remove_if_there(file));
     } else {
+        touch_now(file);  // its bytes may have come long ago
         TANDEM_TRY(rename_durably(file, target));
     }
     return BlobFacts{.digest = crypto::render_digest(digest), .bytes = bytes};
@@ -54,10 +57,18 @@ Result<std::string> Shelf::path_of(std::string_view digest) const {
     return path;
 }
 
-Result<CollectFacts> Shelf::collect(const std::set<std::string>& referenced, Instant before, Instant now) {
+Result<BlobFacts> Shelf::hold(std::string_view digest) {
+    const std::scoped_lock lock(mutex_);
+    TANDEM_LET(path, path_of(digest));
+    TANDEM_LET(bytes, size_of(path));
+    touch_now(path);
+    return BlobFacts{.digest = std::string(digest), .bytes = bytes};
+}
+
+Result<CollectFacts> Shelf::collect(const std::set<std::string>& referenced, Instant before, Instant now, const std::stop_token& stop) {
     CollectFacts collected;
     std::error_code error;
-    for (auto entry = std::filesystem::recursive_directory_iterator(folder_, error); !error && entry != std::filesystem::end(entry);
+    for (auto entry = std::filesystem::recursive_directory_iterator(folder_, error); !error && entry != std::filesystem::end(entry) && !stop.stop_requested();
          entry.increment(error)) {
         const std::string path = entry->path().string();
         const std::string digest = "sha256:" + entry->path().filename().string();

@@ -6,6 +6,7 @@
 
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,10 @@ class Shelf {
     // Moves a sealed file in; when the blob is there already, the file goes.
     Result<BlobFacts> place(const std::string& file, const crypto::Sha256Bytes& digest);
     Result<std::string> path_of(std::string_view digest) const;
-    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant before, Instant now);
+    // Unreferenced since the present moment, whatever it was before.
+    Result<BlobFacts> hold(std::string_view digest);
+    // Asked to stop, it leaves the rest for the next time.
+    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant before, Instant now, const std::stop_token& stop);
 
   private:
     std::string folder_;  // .../sha256

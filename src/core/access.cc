@@ -47,6 +47,25 @@ auth::SubjectFacts facts_of(const State& state, const model::Caller& caller, Ins
     return facts;
 }
 
+namespace {
+
+// A key that lets its subject do all that its bindings allow.
+bool is_unnarrowed(const model::ApiKeySpec& key, Instant now) {
+    return auth::is_usable(key, now) && !key.inference_only && key.project.empty() && key.services.empty();
+}
+
+}  // namespace
+
+bool has_admin(const State& state, Instant now) {
+    for (const auto& [id, binding] : state.table<model::RoleBinding>().rows()) {
+        if (binding.spec.role != model::Role::platform_admin || !binding.spec.project.empty()) continue;
+        if (is_disabled(state, binding.spec.subject)) continue;
+        for (const auto& [key_id, key] : state.table<model::ApiKey>().rows())
+            if (key.spec.subject == binding.spec.subject && is_unnarrowed(key.spec, now)) return true;
+    }
+    return false;
+}
+
 auth::Decision decide_action(const State& state, const model::Caller& caller, const model::Action& action,
                              const model::Object& wanted, bool exists, Instant now) {
     if (caller.subject == platform_subject) return {.allowed = true, .rule = "platform"};

@@ -18,6 +18,9 @@ auth::SubjectFacts facts_of(const State& state, const model::Caller& caller, Ins
 // May it do this to that object? `wanted` is what the object would become (or is, for other actions).
 auth::Decision decide_action(const State& state, const model::Caller& caller, const model::Action& action,
                              const model::Object& wanted, bool exists, Instant now);
+// Somebody can still act as platform-admin on everything: an enabled subject, a binding for the whole installation, and
+// a key of it that is valid and not narrowed.
+bool has_admin(const State& state, Instant now);
 // May it even see the object? Not yours is not there.
 bool may_see(const State& state, const model::Caller& caller, const model::Object& object, Instant now);
 

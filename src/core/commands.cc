@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/access.h"
 #include "core/gateways.h"
 #include "core/jobs.h"
@@ -271,13 +273,37 @@ void refuse(Turn& turn, const model::Command& command, std::size_t index, Error 
 
 }  // namespace
 
+namespace {
+
+bool is_about_access(const model::Action& action) {
+    const model::Kind kind = model::key_of_action(action).kind;
+    return kind == model::Kind::user || kind == model::Kind::service_account || kind == model::Kind::role_binding ||
+           kind == model::Kind::api_key;
+}
+
+// Nobody locks everybody out, oneself included.
+Status check_somebody_is_left(const Turn& turn, bool before) {
+    if (!before || has_admin(turn.state, turn.now)) return {};
+    return fail(ErrorCode::conflict,
+                "is the last that lets a platform-admin in (an enabled subject, its binding, and a key without limits); "
+                "make another admin first",
+                "metadata.name");
+}
+
+}  // namespace
+
 void apply_command(Turn& turn, const model::Command& command) {
     if (answer_again(turn, command)) return;
+    const bool had_admin = std::ranges::any_of(command.actions, is_about_access) && has_admin(turn.state, turn.now);
     const StateMark before = turn.state.mark();
     std::vector<Outcome> outcomes;
     outcomes.reserve(command.actions.size());
     for (std::size_t index = 0; index < command.actions.size(); ++index) {
         Result<Outcome> outcome = perform(turn, command.caller, command.actions[index]);
+        // Only what the whole command leaves behind counts.
+        const bool last = index + 1 == command.actions.size();
+        if (outcome && last)
+            if (const Status left = check_somebody_is_left(turn, had_admin); !left) outcome = pass_on(left.error());
         if (!outcome) {
             turn.state.rollback(before);
             return refuse(turn, command, index, std::move(outcome).error());

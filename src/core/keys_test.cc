@@ -59,5 +59,70 @@ TEST_F(Keys, another_secret_is_refused) {
     EXPECT_EQ(answer.error->field, "spec.digest");
 }
 
+// One admin: a user, its binding, its key.
+class LastAdmin : public Keys {
+  protected:
+    LastAdmin() {
+        bind("ada");
+        EXPECT_TRUE(has_admin(world.driver.state(), world.now));
+    }
+    void bind(const std::string& user) {
+        model::RoleBinding binding;
+        binding.meta.name = user;
+        binding.spec.subject = "user:" + user;
+        binding.spec.role = model::Role::platform_admin;
+        EXPECT_FALSE(world.apply(binding).error);
+    }
+    void expect_refused(const model::Answer& answer) {
+        ASSERT_TRUE(answer.error);
+        EXPECT_EQ(answer.error->code, ErrorCode::conflict);
+        EXPECT_NE(answer.error->message.find("make another admin first"), std::string::npos);
+        EXPECT_TRUE(has_admin(world.driver.state(), world.now));
+    }
+    model::Answer remove(model::Kind kind, const std::string& name) { return world.submit({model::DeleteObject{{kind, "", "", name}}}); }
+    model::ApiKey revoked() {
+        model::ApiKey sent = key_of_ada();
+        sent.spec.revoked = true;
+        return sent;
+    }
+};
+
+TEST_F(LastAdmin, key_user_and_binding_can_neither_go_nor_be_made_useless) {
+    expect_refused(remove(model::Kind::api_key, "laptop"));
+    expect_refused(remove(model::Kind::user, "ada"));
+    expect_refused(remove(model::Kind::role_binding, "ada"));
+    expect_refused(world.apply(revoked()));
+    model::User disabled;
+    disabled.meta.name = "ada";
+    disabled.spec.disabled = true;
+    expect_refused(world.apply(disabled));
+    model::ApiKey narrow = key_of_ada();
+    narrow.spec.inference_only = true;
+    expect_refused(world.apply(narrow));
+    model::RoleBinding lesser;
+    lesser.meta.name = "ada";
+    lesser.spec.subject = "user:ada";
+    lesser.spec.role = model::Role::auditor;
+    expect_refused(world.apply(lesser));
+}
+
+TEST_F(LastAdmin, one_of_two_may_go_and_one_may_take_the_others_place_in_one_command) {
+    model::User bob;
+    bob.meta.name = "bob";
+    model::ApiKey key = key_of_ada();
+    key.meta.name = "bobs";
+    key.spec.subject = "user:bob";
+    key.spec.key_id = "bbcdef012345";
+    model::RoleBinding binding;
+    binding.meta.name = "bob";
+    binding.spec.subject = "user:bob";
+    binding.spec.role = model::Role::platform_admin;
+    const model::Answer swapped = world.submit({model::DeleteObject{{model::Kind::user, "", "", "ada"}}, model::ApplyObject{.object = bob},
+                                                model::ApplyObject{.object = key}, model::ApplyObject{.object = binding}});
+    ASSERT_FALSE(swapped.error) << swapped.error->message;
+    EXPECT_TRUE(has_admin(world.driver.state(), world.now));
+    expect_refused(remove(model::Kind::user, "bob"));
+}
+
 }  // namespace
 }  // namespace tandem::core

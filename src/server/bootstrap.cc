@@ -45,4 +45,23 @@ Bootstrap make_bootstrap() {
     return start;
 }
 
+model::Command make_recovery(const std::string& key_id, const std::string& digest) {
+    model::Command command;
+    command.caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = "recover-key"};
+    const auto apply = [&](model::Object object) {
+        command.actions.push_back(model::ApplyObject{.object = std::move(object), .mode = model::ApplyMode::apply});
+    };
+    apply(named<model::User>("admin"));
+    model::RoleBinding binding = named<model::RoleBinding>("admin-recovered");
+    binding.spec.subject = "user:admin";
+    binding.spec.role = model::Role::platform_admin;
+    apply(binding);
+    model::ApiKey key = named<model::ApiKey>("admin-recovered-" + key_id);
+    key.spec.subject = "user:admin";
+    key.spec.key_id = key_id;
+    key.spec.digest = digest;
+    apply(key);
+    return command;
+}
+
 }  // namespace tandem::server

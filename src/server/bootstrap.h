@@ -17,4 +17,8 @@ struct Bootstrap {
 };
 Bootstrap make_bootstrap();
 
+// Makes the key with this id and digest an admin's: whoever owns the home drew it while no server ran. Doing it
+// twice changes nothing.
+model::Command make_recovery(const std::string& key_id, const std::string& digest);
+
 }  // namespace tandem::server
