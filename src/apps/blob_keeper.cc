@@ -34,8 +34,10 @@ Result<blob::CollectFacts> BlobKeeper::collect(const std::stop_token& stop) {
     auto told = std::make_shared<std::promise<std::set<std::string>>>();
     auto waiting = told->get_future();
     TANDEM_TRY(core_.query([told](const core::State& state) { told->set_value(core::referenced_blobs(state)); }));
-    if (waiting.wait_for(answer_wait) != std::future_status::ready)
-        return fail(ErrorCode::unavailable, "the server is too busy to say what is in use; try again");
+    const auto end = std::chrono::steady_clock::now() + answer_wait;
+    while (waiting.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
+        if (stop.stop_requested() || std::chrono::steady_clock::now() > end)
+            return fail(ErrorCode::unavailable, "the server does not say now what is in use; try again");
     TANDEM_LET(facts, blobs_.collect(waiting.get(), wall_now(), stop));
     removed_.add(facts.blobs);
     uploads_.add(facts.uploads);

@@ -55,6 +55,12 @@ void describe(auto& v, Of<model::TaskExit> auto& s) {
     v.field("serverAbsent", s.server_absent, {.note = "no server lived at that time"});
 }
 
+void describe(auto& v, Of<model::AttemptEnd> auto& s) {
+    v.named("AttemptEnd");
+    v.field("epoch", s.epoch);
+    v.field("ranFrom", s.ran_from);
+    v.field("exitAt", s.exit_at);
+}
 void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.named("ReplicaStatus");
     v.field("phase", s.phase);
@@ -66,6 +72,8 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("endpoint", s.endpoint);
     v.field("handle", s.handle);
     v.field("exit", s.exit);
+    v.field("ranFrom", s.ran_from, {.note = "when its process began, as its shim recorded it"});
+    v.field("lastAttempt", s.last_attempt, {.note = "the epoch before, when the row was taken over at once"});
     v.field("started", s.started);
     v.field("finished", s.finished);
     v.field("draining", s.draining, {.note = "gets nothing new"});

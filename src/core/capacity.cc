@@ -37,9 +37,10 @@ void claim(Turn& turn, const model::Replica& replica, const sched::Placement& pl
 }
 
 void charge(Turn& turn, const model::Replica& replica, model::LedgerState state) {
+    const bool runs = state == model::LedgerState::running;
     for (const model::DeviceShare& share : replica.status.devices)
         turn.state.book.occupy({replica.status.node, share.index}, replica.meta.id, share.milli, state,
-                               attribution_of(replica), turn.now);
+                               attribution_of(replica), turn.now, runs ? replica.status.ran_from : std::nullopt);
 }
 
 bool hold_if_free(Turn& turn, const model::Replica& replica) {
@@ -64,7 +65,7 @@ void release(Turn& turn, const model::Replica& replica, const Release& how) {
     const bool occupied = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank) != nullptr;
     if (!occupied) return;
     turn.state.planner.remove_entry(replica.spec.owner_id, replica.spec.rank);
-    ledger::IntervalBook::Closing closing{.safe_at = how.safe_at, .lost = how.lost};
+    ledger::IntervalBook::Closing closing{.ran_from = replica.status.ran_from, .safe_at = how.safe_at, .lost = how.lost};
     if (replica.status.exit) {
         closing.ended_at = replica.status.exit->at;
         closing.server_absent = replica.status.exit->server_absent;

@@ -344,10 +344,16 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
         replica.spec.queue = job.spec.queue;
         replica.spec.pool = queue ? queue->spec.pool : "";
         replica.spec.priority = job.spec.priority;
+        // A batch may end one attempt and place the next: how the one ended stays to be read.
+        std::optional<model::AttemptEnd> last;
+        if (replica.status.epoch > 0)
+            last = {.epoch = replica.status.epoch, .ran_from = replica.status.ran_from, .exit_at = {}};
+        if (last && replica.status.exit) last->exit_at = replica.status.exit->at;
         replica.status = {.phase = Phase::claimed,
                           .epoch = job.status.epoch,
                           .node = placed.node,
-                          .devices = placed.devices};
+                          .devices = placed.devices,
+                          .last_attempt = last};
         claim(turn, replica, placement, placed.flavor);
     }
     turn.state.live.claimed.put(id, true);

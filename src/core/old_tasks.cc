@@ -52,6 +52,7 @@ void doubt_old_tasks(Turn& turn) {
         replica.status.phase = Phase::unknown;
         replica.status.reason = reason_of(ReasonCode::old_generation);
         replica.status.handle.clear();
+        replica.status.ran_from.reset();
         charge(turn, replica, model::LedgerState::held);
     }
 }

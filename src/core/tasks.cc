@@ -111,6 +111,8 @@ void on_task_started(Turn& turn, const model::TaskStarted& input) {
 #else
     const bool needs_probe = replica.spec.owner_kind == model::Kind::service;
 #endif
+    if (!needs_probe && !replica.status.ran_from && !is_doubted(replica))
+        replica.status.ran_from = std::min(input.at, turn.now);
     // One of before a restore has told that it lives; what becomes of it is for a person to say.
     if (replica.status.phase == Phase::stopping || is_doubted(replica)) return;
     if (needs_probe)

@@ -169,18 +169,20 @@ void IntervalBook::set_owner(const DeviceSlot& slot, const std::string& pool, Le
 bool IntervalBook::has_device(const DeviceSlot& slot) const { return inside_->devices.find(slot) != nullptr; }
 
 void IntervalBook::occupy(const DeviceSlot& slot, RowId id, std::int64_t milli, LedgerState state,
-                          const Attribution& who, Instant now) {
+                          const Attribution& who, Instant now, std::optional<Instant> since) {
     const DeviceRow& known = inside_->devices.get(slot);
     const auto share = known.shares.find(id);
     const bool same = share != known.shares.end() && share->second.state == state && share->second.milli == milli &&
                       attribution_of(share->second) == who;
     if (same) return;
-    if (share != known.shares.end()) inside_->close(share->second, now);
+    const bool turns = share != known.shares.end() && share->second.milli == milli;
+    const Instant from = turns ? std::clamp(since.value_or(now), share->second.from, now) : now;
+    if (share != known.shares.end()) inside_->close(share->second, from);
     DeviceRow& device = inside_->devices.edit(slot);
     UsageRecord row;
     row.id = inside_->fresh_id();
     row.state = state;
-    row.from = now;
+    row.from = from;
     row.milli = milli;
     row.node = slot.node;
     row.device = slot.device;
@@ -196,9 +198,12 @@ void IntervalBook::release(const DeviceSlot& slot, RowId id, const Closing& clos
     if (found == known.shares.end()) return;
     const UsageRecord share = found->second;
     const Instant ended = std::clamp(closing.ended_at.value_or(now), share.from, now);
-    const bool loses = share.state == LedgerState::running && closing.safe_at.has_value();
-    const Instant safe = loses ? std::clamp(*closing.safe_at, share.from, ended) : ended;
-    inside_->close(share, safe);
+    const bool ran_unseen = share.state == LedgerState::held && closing.ran_from.has_value();
+    const Instant began = ran_unseen ? std::clamp(*closing.ran_from, share.from, ended) : share.from;
+    const bool loses = (ran_unseen || share.state == LedgerState::running) && closing.safe_at.has_value();
+    const Instant safe = loses ? std::clamp(*closing.safe_at, began, ended) : ended;
+    inside_->close(share, ran_unseen ? began : safe);
+    if (ran_unseen) inside_->close_piece(share, began, safe, LedgerState::running);
     inside_->close_piece(share, safe, ended, closing.lost);
     UsageRecord after = share;
     after.server_absent = closing.server_absent;

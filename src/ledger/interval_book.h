@@ -69,15 +69,18 @@ class IntervalBook {
     bool has_device(const DeviceSlot& slot) const;
 
     // Replica `id` has `milli` of the device in `state` from now on; called again with another state it closes
-    // the interval before. The same state and attribution again changes nothing.
+    // the interval before. The same state and attribution again changes nothing. `since` <= now is when the state
+    // really began, told late: the turn from one state to the other is put there, not before the one that it ends.
     void occupy(const DeviceSlot& slot, RowId id, std::int64_t milli, model::LedgerState state,
-                const Attribution& who, Instant now);
+                const Attribution& who, Instant now, std::optional<Instant> since = std::nullopt);
     // Ends it; `ended_at` <= now is when the task really ended (a shim's record): from there to now the share is
     // idleAllocated, flagged serverAbsent when told so. A running interval is split at safe_at if given: later
-    // time becomes `lost`.
+    // time becomes `lost`. A held interval whose task ran from `ran_from` on, without anybody having seen it run, is
+    // split there: a very short task is charged for its own time.
     struct Closing {
         std::optional<Instant> ended_at{};
         bool server_absent = false;
+        std::optional<Instant> ran_from{};
         std::optional<Instant> safe_at{};
         model::LedgerState lost = model::LedgerState::failed_rerun;
     };

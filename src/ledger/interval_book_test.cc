@@ -61,6 +61,33 @@ TEST(interval_book, task_that_ended_without_a_server_closes_at_its_own_time) {
         EXPECT_EQ(row.server_absent, row.state == LedgerState::idle_allocated);
 }
 
+TEST(interval_book, task_that_ran_between_two_batches_is_charged_for_its_own_time) {
+    std::int64_t ids = 1;
+    IntervalBook book(ids);
+    book.add_device(slot, "card", "default", Instant{0});
+    book.occupy(slot, RowId{7}, 1000, LedgerState::held, {.owner_kind = "Job"}, Instant{10});
+    book.release(slot, RowId{7}, {.ended_at = Instant{35}, .ran_from = Instant{15}}, Instant{40});
+    auto by_state = sums(book.drain().closed);
+    EXPECT_EQ(by_state[LedgerState::held], 5 * 1000);
+    EXPECT_EQ(by_state[LedgerState::running], 20 * 1000);
+    EXPECT_EQ(by_state[LedgerState::idle_allocated], 5 * 1000);
+}
+
+TEST(interval_book, state_that_is_told_late_begins_when_it_did_but_not_before_the_one_it_ends) {
+    std::int64_t ids = 1;
+    IntervalBook book(ids);
+    book.add_device(slot, "card", "default", Instant{0});
+    book.occupy(slot, RowId{7}, 1000, LedgerState::held, {.owner_kind = "Job"}, Instant{10});
+    book.occupy(slot, RowId{7}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{40}, Instant{15});
+    book.release(slot, RowId{7}, {}, Instant{50});
+    book.occupy(slot, RowId{8}, 1000, LedgerState::held, {.owner_kind = "Job"}, Instant{60});
+    book.occupy(slot, RowId{8}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{70}, Instant{1});
+    book.release(slot, RowId{8}, {}, Instant{80});
+    auto by_state = sums(book.drain().closed);
+    EXPECT_EQ(by_state[LedgerState::held], 5 * 1000);
+    EXPECT_EQ(by_state[LedgerState::running], 55 * 1000);
+}
+
 TEST(interval_book, idle_of_a_reserved_pool_is_held_in_its_name) {
     std::int64_t ids = 1;
     IntervalBook book(ids);

@@ -61,6 +61,14 @@ struct TaskExit {
     bool operator==(const TaskExit&) const = default;
 };
 
+// How an earlier attempt used its devices: what its row said before the next one took it over.
+struct AttemptEnd {
+    std::int64_t epoch = 0;
+    std::optional<Instant> ran_from{};
+    std::optional<Instant> exit_at{};
+    bool operator==(const AttemptEnd&) const = default;
+};
+
 struct ReplicaStatus {
     Phase phase = Phase::pending;
     Reason reason{};
@@ -71,6 +79,8 @@ struct ReplicaStatus {
     std::string endpoint{};       // services: "127.0.0.1:41234"
     std::string handle{};         // executor's proof of identity: pid, start time, boot id
     std::optional<TaskExit> exit{};
+    std::optional<Instant> ran_from{};  // jobs: when its process began, as its shim recorded it
+    std::optional<AttemptEnd> last_attempt{};
     std::optional<Instant> started{};
     std::optional<Instant> finished{};
     bool draining = false;        // services: gets nothing new

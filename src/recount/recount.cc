@@ -22,12 +22,19 @@ struct Share {
     std::int64_t milli = whole;
     bool operator==(const Share&) const = default;
 };
+// How one attempt used its devices, as the row tells it.
+struct Attempt {
+    std::optional<Instant> ran_from{};
+    std::optional<Instant> exit{};
+};
 struct ReplicaBody {
     std::string project{};
     std::string phase = "pending";
     std::int64_t epoch = 0;
     std::vector<Share> shares{};
-    std::optional<Instant> exit{};
+    Attempt attempt{};
+    std::int64_t last_epoch = 0;  // of the attempt before, when the next one took the row over at once
+    Attempt last{};
 };
 struct PoolBody {
     std::string name{};
@@ -88,9 +95,16 @@ Result<ReplicaBody> read_replica(const Value& object) {
         TANDEM_LET(milli, parse_milli(text_at(device, "amount", "1")));
         body.shares.push_back({{node, number_at(device, "index")}, milli});
     }
-    if (find_path(object, "status.exit.at") != nullptr) {
-        TANDEM_LET(exit, instant_at(object, "status.exit.at"));
-        body.exit = exit;
+    body.last_epoch = number_at(object, "status.lastAttempt.epoch");
+    const std::pair<std::string_view, std::optional<Instant>*> times[] = {
+        {"status.exit.at", &body.attempt.exit},
+        {"status.ranFrom", &body.attempt.ran_from},
+        {"status.lastAttempt.exitAt", &body.last.exit},
+        {"status.lastAttempt.ranFrom", &body.last.ran_from}};
+    for (const auto& [path, time] : times) {
+        if (find_path(object, path) == nullptr) continue;
+        TANDEM_LET(at, instant_at(object, path));
+        *time = at;
     }
     return body;
 }
@@ -103,6 +117,7 @@ bool may_hold(const std::string& phase) {
 }  // namespace
 
 struct Recounter::Inside {
+    Window window{};
     std::map<std::string, std::set<DeviceId>> nodes{};  // by uid
     std::map<std::string, PoolBody> pools{};
     std::map<std::string, ReplicaBody> replicas{};
@@ -115,6 +130,8 @@ struct Recounter::Inside {
     bool opening = false;  // rows of a segment are being read
     std::set<std::string> listed{};
     std::int64_t version = 0;
+    std::int64_t generation = 0;  // of the installation; a restore raises it, and replaces what came after its backup
+    bool skipping = false;        // a segment whose changes are not all kept
 
     Status on_segment(const Value& segment);
     Status on_batch(const Value& batch);
@@ -125,7 +142,7 @@ struct Recounter::Inside {
     void settle_stay(const std::string& uid);
     void settle_claims();
     void settle_idle();
-    void close_stay(const Stay& stay, Instant to, const std::optional<Instant>& exit);
+    void close_stay(const Stay& stay, Instant to, const Attempt& attempt);
     void close_idle(const DeviceId& device, const Idle& idle, Instant to);
     void add(const DeviceId& device, std::string state, std::string pool, std::string project,
              std::int64_t milli, Instant from, Instant to);
@@ -135,16 +152,21 @@ struct Recounter::Inside {
 
 void Recounter::Inside::add(const DeviceId& device, std::string state, std::string pool,
                             std::string project, std::int64_t milli, Instant from, Instant to) {
+    from = std::max(from, window.from);
+    to = std::min(to, window.to);
     if (to <= from || milli == 0) return;
     count.milli_ms[{device.first, device.second, std::move(state), std::move(pool),
                     std::move(project)}] += milli * (to - from).ms;
 }
 
-void Recounter::Inside::close_stay(const Stay& stay, Instant to,
-                                   const std::optional<Instant>& exit) {
-    const Instant ended = std::clamp(exit.value_or(to), stay.since, to);
+void Recounter::Inside::close_stay(const Stay& stay, Instant to, const Attempt& attempt) {
+    const Instant ended = std::clamp(attempt.exit.value_or(to), stay.since, to);
+    // Held, but its process ran for a moment that no batch saw.
+    const bool ran = stay.state == "held" && attempt.ran_from;
+    const Instant began = ran ? std::clamp(*attempt.ran_from, stay.since, ended) : ended;
     for (const Share& share : stay.body.shares) {
-        add(share.device, stay.state, {}, stay.body.project, share.milli, stay.since, ended);
+        add(share.device, stay.state, {}, stay.body.project, share.milli, stay.since, began);
+        add(share.device, "running", {}, stay.body.project, share.milli, began, ended);
         add(share.device, "idleAllocated", {}, stay.body.project, share.milli, ended, to);
     }
 }
@@ -184,21 +206,27 @@ void Recounter::Inside::settle_stay(const std::string& uid) {
         const bool same_stay = holds && known->second.epoch == stay.body.epoch &&
                                known->second.shares == stay.body.shares;
         if (!same_stay) {
-            const std::optional<Instant> exit =
-                known != replicas.end() && known->second.exit ? known->second.exit : stay.body.exit;
-            close_stay(stay, now, exit);
+            Attempt attempt = stay.body.attempt;
+            if (known != replicas.end() && known->second.epoch == stay.body.epoch &&
+                known->second.last_epoch != stay.body.epoch)
+                attempt = known->second.attempt;
+            else if (known != replicas.end() && known->second.last_epoch == stay.body.epoch)
+                attempt = known->second.last;
+            close_stay(stay, now, attempt);
             stays.erase(held);
         } else {
             const std::string& phase = known->second.phase;
             const std::string state = phase == "running"    ? "running"
                                       : phase == "stopping" ? stay.state
                                                             : "held";
-            if (state != stay.state) {
-                close_stay(stay, now, std::nullopt);
-                stay.state = state;
-                stay.since = now;
-            }
             stay.body = known->second;
+            if (state != stay.state) {
+                const auto& ran_from = stay.body.attempt.ran_from;
+                const Instant at = state == "running" ? std::clamp(ran_from.value_or(now), stay.since, now) : now;
+                close_stay(stay, at, {});
+                stay.state = state;
+                stay.since = at;
+            }
             return;
         }
     }
@@ -269,9 +297,18 @@ Status Recounter::Inside::move_to(Instant at) {
 
 Status Recounter::Inside::on_segment(const Value& segment) {
     const std::int64_t kept_after = number_at(segment, "changesKeptAfter");
-    if (begun && kept_after > version) {
+    const std::int64_t start = number_at(segment, "meta.version");
+    const std::int64_t installation = number_at(segment, "meta.generation");
+    // Changes are kept for a while, segments longer: it begins with the first that has all of its own.
+    const bool partial = kept_after > start;
+    if (begun && partial)
+        return fail(ErrorCode::gone, "changes up to " + std::to_string(kept_after) +
+                                         " are not in this history any more; export it again");
+    skipping = partial;
+    if (skipping) return {};
+    if (begun && start > version && installation == generation) {
         return fail(ErrorCode::gone, "changes " + std::to_string(version + 1) + " to " +
-                                         std::to_string(kept_after) +
+                                         std::to_string(start) +
                                          " are not in this history; a recount needs all of them");
     }
     settle();
@@ -283,7 +320,8 @@ Status Recounter::Inside::on_segment(const Value& segment) {
             TANDEM_TRY(move_to(std::max(at, now)));
         if (!begun) count.from = at;
     }
-    version = std::max(version, kept_after);
+    version = std::max(version, start);
+    generation = installation;
     begun = true;
     opening = true;
     listed.clear();
@@ -326,7 +364,8 @@ Status Recounter::Inside::on_object(const Value& object, bool gone) {
         TANDEM_LET(body, read_replica(object));
         if (gone) {
             // A deleted row still tells how its task ended.
-            if (const auto stay = stays.find(uid); stay != stays.end() && body.exit) stay->second.body.exit = body.exit;
+            if (const auto stay = stays.find(uid); stay != stays.end() && body.attempt.exit)
+                stay->second.body.attempt = body.attempt;
             replicas.erase(uid);
         } else {
             replicas[uid] = std::move(body);
@@ -355,7 +394,7 @@ Status Recounter::Inside::on_object(const Value& object, bool gone) {
     return {};
 }
 
-Recounter::Recounter() : inside_(std::make_unique<Inside>()) {}
+Recounter::Recounter(const Window& window) : inside_(std::make_unique<Inside>()) { inside_->window = window; }
 Recounter::~Recounter() = default;
 
 Status Recounter::read(std::string_view line) {
@@ -365,28 +404,29 @@ Status Recounter::read(std::string_view line) {
         const std::size_t end = now == std::string_view::npos ? now : line.find('"', now + 7);
         if (end == std::string_view::npos)
             return fail(ErrorCode::invalid, "a batch without its time", "batch.now");
+        if (inside_->skipping) return {};
         Value batch = codec::make_object();
         batch.add("now", codec::make_text(std::string(line.substr(now + 7, end - now - 7))));
         return inside_->on_batch(batch);
     }
     TANDEM_LET(value, codec::parse_json(line));
     if (const Value* segment = value.find("segment")) return inside_->on_segment(*segment);
+    if (inside_->skipping) return {};
     if (const Value* change = value.find("change")) return inside_->on_change(*change);
     if (const Value* object = value.find("object")) return inside_->on_object(*object, false);
     return {};
 }
 
-Result<Count> Recounter::finish(std::optional<Instant> until) {
+Result<Count> Recounter::finish() {
     Inside& inside = *inside_;
-    if (!inside.begun) return fail(ErrorCode::invalid, "there is no segment in this history");
+    if (!inside.begun)
+        return fail(ErrorCode::invalid, "there is no segment with all of its changes in this history");
     inside.settle();
-    const Instant end = until.value_or(inside.now);
-    if (end < inside.now)
-        return fail(ErrorCode::invalid, "the history goes on to " + render_instant(inside.now),
-                    "until");
-    for (const auto& [uid, stay] : inside.stays) inside.close_stay(stay, end, std::nullopt);
+    const Instant end = std::max(inside.now, inside.window.to == Window{}.to ? inside.now : inside.window.to);
+    for (const auto& [uid, stay] : inside.stays) inside.close_stay(stay, end, {});
     for (const auto& [device, idle] : inside.idle) inside.close_idle(device, idle, end);
-    inside.count.to = end;
+    inside.count.from = std::max(inside.count.from, inside.window.from);
+    inside.count.to = std::min(end, inside.window.to);
     return std::move(inside.count);
 }
 

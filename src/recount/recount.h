@@ -7,7 +7,7 @@
 // Rules it counts by: a replica has its devices from starting (claimed: from when they are free of
 // others) until its phase is pending or terminal; it is `running` from running on (stopping keeps
 // what it was), else `held`; from the recorded exit of its process to the release it is
-// `idleAllocated`. What nobody has is `idle` of the oldest shared pool, or `held` by the pool that
+// `idleAllocated`; held time of a job's rank is running from the recorded begin of its process on. What nobody has is `idle` of the oldest shared pool, or `held` by the pool that
 // keeps the device. Work that was lost counts as running here: whether it was is not in these
 // objects.
 #pragma once
@@ -40,16 +40,23 @@ struct Count {
     std::map<CountKey, std::int64_t> milli_ms{};  // milli-devices x ms
 };
 
+// What is counted: [from, to). A report for the same window can be compared with the count.
+struct Window {
+    Instant from{};
+    Instant to{INT64_MAX};
+};
+
 class Recounter {
   public:
-    Recounter();
+    explicit Recounter(const Window& window = {});
     ~Recounter();
 
     // One line; errors name what is wrong with it. Lines of kinds that do not matter are passed
     // over.
     Status read(std::string_view line);
-    // Counts everything that is still open up to `until`; nothing may be read afterwards.
-    Result<Count> finish(std::optional<Instant> until);
+    // Counts what is still open up to the window's end (the last batch, when it has none); nothing may be read
+    // afterwards. The count begins with the first segment whose changes are all kept; a gap after that is an error.
+    Result<Count> finish();
 
   private:
     struct Inside;

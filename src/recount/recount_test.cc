@@ -14,9 +14,13 @@ std::string time(std::int64_t ms) {
 class History {
   public:
     History() {
-        line(
-            R"({"segment":{"number":1,"coreVersion":"0.1.0","changesKeptAfter":0,"meta":{"time":")" +
-            time(0) + "\"}}}");
+        segment(1, 0, 0, 0);
+    }
+    explicit History(const Window& window) : recounter_(window) { segment(1, 0, 0, 0); }
+    void segment(int number, std::int64_t kept_after, std::int64_t version, std::int64_t at_ms, int generation = 1) {
+        line(R"({"segment":{"number":)" + std::to_string(number) + R"(,"coreVersion":"0.1.0","changesKeptAfter":)" +
+             std::to_string(kept_after) + R"(,"meta":{"generation":)" + std::to_string(generation) + R"(,"version":)" +
+             std::to_string(version) + R"(,"time":")" + time(at_ms) + "\"}}}");
     }
     void line(const std::string& text) {
         const Status status = recounter_.read(text);
@@ -51,7 +55,8 @@ class History {
                                "}}");
     }
     std::map<std::string, std::int64_t> totals(std::int64_t until) {
-        count_ = *recounter_.finish(Instant{until});
+        at(until);
+        count_ = *recounter_.finish();
         std::map<std::string, std::int64_t> sums;
         for (const auto& [key, milli_ms] : count_.milli_ms) sums[key.state] += milli_ms;
         return sums;
@@ -132,14 +137,81 @@ TEST(Recount, second_segment_goes_on_and_a_gap_is_refused) {
     history.pool("default", "shared");
     history.node(1);
     history.at(10);
-    history.line(R"({"segment":{"number":2,"changesKeptAfter":2,"meta":{"time":")" + time(10) +
-                 "\"}}}");
+    history.segment(2, 2, 2, 10);
     history.line(
         R"({"object":{"kind":"Pool","metadata":{"uid":"default","name":"default"},"spec":{"form":"shared"}},"id":1})");
     history.line(
         R"({"object":{"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[{}]}},"id":2})");
     history.at(15);
     EXPECT_FALSE(history.recounter().read(R"({"segment":{"number":3,"changesKeptAfter":9}})"));
+    EXPECT_FALSE(history.recounter().read(
+        R"({"segment":{"number":3,"changesKeptAfter":9,"meta":{"generation":1,"version":9}}})"));
+    EXPECT_EQ(history.totals(20), (Sums{{"idle", 20'000}}));
+}
+
+TEST(Recount, task_that_ran_between_two_batches_is_charged_for_its_own_time) {
+    History history;
+    history.at(0);
+    history.pool("default", "shared");
+    history.node(1);
+    history.at(10);
+    history.replica("a", "starting", R"({"index":0})");
+    history.at(40);
+    const std::string told = R"(,"ranFrom":")" + time(15) + R"(","exit":{"at":")" + time(35) + "\"}";
+    history.replica("a", "succeeded", R"({"index":0})", told);
+    EXPECT_EQ(history.totals(50),
+              (Sums{{"held", 5'000}, {"running", 20'000}, {"idleAllocated", 5'000}, {"idle", 20'000}}));
+}
+
+TEST(Recount, running_begins_when_the_process_did) {
+    History history;
+    history.at(0);
+    history.pool("default", "shared");
+    history.node(1);
+    history.replica("a", "starting", R"({"index":0})");
+    history.at(40);
+    history.replica("a", "running", R"({"index":0})", R"(,"ranFrom":")" + time(15) + "\"");
+    EXPECT_EQ(history.totals(50), (Sums{{"held", 15'000}, {"running", 35'000}}));
+}
+
+TEST(Recount, attempt_whose_row_was_taken_over_at_once_ends_as_it_did) {
+    History history;
+    history.at(0);
+    history.pool("default", "shared");
+    history.node(1);
+    history.replica("a", "running", R"({"index":0})");
+    history.at(40);
+    history.line(
+        R"({"change":{"version":90,"type":"modified","now":"","object":{"kind":"Replica","metadata":{"uid":"a","name":"a","project":"vision"},)"
+        R"("status":{"phase":"starting","epoch":2,"node":"n1","devices":[{"index":0}],"lastAttempt":{"epoch":1,"exitAt":")" +
+        time(30) + "\"}}}}}");
+    EXPECT_EQ(history.totals(50), (Sums{{"running", 30'000}, {"idleAllocated", 10'000}, {"held", 10'000}}));
+}
+
+TEST(Recount, counting_begins_where_changes_are_whole_and_keeps_to_its_window) {
+    History history(Window{.from = Instant{120}, .to = Instant{150}});
+    Recounter late;
+    EXPECT_TRUE(late.read(R"({"segment":{"number":1,"changesKeptAfter":5,"meta":{"version":2,"time":")" + time(0) + "\"}}}"));
+    EXPECT_TRUE(late.read(R"({"batch":{"sequence":1,"now":")" + time(5) + R"(","inputs":[]}})"));
+    EXPECT_FALSE(late.finish());
+    history.at(0);
+    history.pool("default", "shared");
+    history.node(1);
+    history.at(200);
+    EXPECT_EQ(history.totals(300), (Sums{{"idle", 30'000}}));
+}
+
+TEST(Recount, restore_goes_on_with_what_its_segment_says) {
+    History history;
+    history.at(0);
+    history.pool("default", "shared");
+    history.node(1);
+    history.at(10);
+    history.segment(2, 1'000'002, 1'000'002, 10, 2);
+    history.line(
+        R"({"object":{"kind":"Pool","metadata":{"uid":"default","name":"default"},"spec":{"form":"shared"}},"id":1})");
+    history.line(
+        R"({"object":{"kind":"Node","metadata":{"uid":"n","name":"n1"},"status":{"devices":[{}]}},"id":2})");
     EXPECT_EQ(history.totals(20), (Sums{{"idle", 20'000}}));
 }
 
@@ -170,7 +242,7 @@ TEST(Recount, broken_lines_are_named) {
     EXPECT_FALSE(recounter.read(R"({"batch":{"sequence":1}})"));
     EXPECT_FALSE(recounter.read(R"({"batch":{"now":"2026-01-01T00:00:00.000Z"}})"));
     EXPECT_TRUE(recounter.read(R"({"cursor":{}})"));
-    EXPECT_FALSE(recounter.finish(std::nullopt));
+    EXPECT_FALSE(recounter.finish());
 }
 
 }  // namespace

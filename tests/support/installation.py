@@ -239,11 +239,15 @@ class Installation:
 
     def recount(self) -> str:
         """Empty when the independent recount of the exported history agrees with the report; else what it said."""
-        report = self.rest.get("/api/v1/usage/report")
         history, told = self.folder / "history.ndjson", self.folder / "report.json"
         self.tandem("admin", "export-history", str(history))
-        told.write_text(json.dumps(report))
-        words = [str(BINARIES / "tandem-recount"), str(history), "--report", str(told), "--until", report["to"]]
+        recount = [str(BINARIES / "tandem-recount"), str(history)]
+        counted = subprocess.run(recount, text=True, capture_output=True, timeout=60)
+        if counted.returncode:
+            return counted.stderr[-1500:]
+        window = {name: json.loads(counted.stdout)[name] for name in ("from", "to")}
+        told.write_text(json.dumps(self.rest.get("/api/v1/usage/report", **window)))
+        words = [*recount, "--report", str(told), "--from", window["from"], "--until", window["to"]]
         done = subprocess.run(words, text=True, capture_output=True, timeout=60)
         return "" if done.returncode == 0 else (done.stdout + done.stderr)[-1500:]
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-recount HISTORY [--report FILE] [--until TIME]: counts device-milliseconds from an
+// tandem-recount HISTORY [--report FILE] [--from TIME] [--until TIME]: counts device-milliseconds from an
 // exported history ("-": standard input) and prints them as JSON. With the JSON of `tandem usage
 // report` for the same time it also compares, and ends with 1 when they differ. 2: the history or
 // the call is wrong.
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <string>
 
 #include "recount/recount.h"
@@ -17,14 +16,14 @@ namespace {
 struct Call {
     std::string history{};
     std::string report{};
-    std::optional<Instant> until{};
+    Window window{};
 };
 
 Result<Call> parse_call(int argc, char** argv) {
     Call call;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
-        if (word != "--report" && word != "--until") {
+        if (word != "--report" && word != "--until" && word != "--from") {
             if (!call.history.empty())
                 return fail(ErrorCode::invalid, "one history at a time, not also " + word);
             call.history = word;
@@ -35,19 +34,19 @@ Result<Call> parse_call(int argc, char** argv) {
         if (word == "--report") {
             call.report = value;
         } else {
-            TANDEM_LET(until, parse_instant(value));
-            call.until = until;
+            TANDEM_LET(at, parse_instant(value));
+            (word == "--from" ? call.window.from : call.window.to) = at;
         }
     }
     if (call.history.empty()) {
         return fail(ErrorCode::invalid,
-                    "usage: tandem-recount HISTORY [--report FILE] [--until TIME]");
+                    "usage: tandem-recount HISTORY [--report FILE] [--from TIME] [--until TIME]");
     }
     return call;
 }
 
-Result<Count> count_lines(std::istream& lines, std::optional<Instant> until) {
-    Recounter recounter;
+Result<Count> count_lines(std::istream& lines, const Window& window) {
+    Recounter recounter(window);
     std::string line;
     for (std::int64_t number = 1; std::getline(lines, line); ++number) {
         if (line.empty()) continue;
@@ -55,7 +54,7 @@ Result<Count> count_lines(std::istream& lines, std::optional<Instant> until) {
             return in_context("line " + std::to_string(number), status.error());
         }
     }
-    return recounter.finish(until);
+    return recounter.finish();
 }
 
 Result<int> run(const Call& call) {
@@ -64,7 +63,7 @@ Result<int> run(const Call& call) {
         file.open(call.history, std::ios::binary);
         if (!file) return fail(ErrorCode::not_found, call.history + " can't be read");
     }
-    TANDEM_LET(count, count_lines(call.history == "-" ? std::cin : file, call.until));
+    TANDEM_LET(count, count_lines(call.history == "-" ? std::cin : file, call.window));
     std::cout << render_count(count);
     if (call.report.empty()) return 0;
     std::ifstream report(call.report, std::ios::binary);
