@@ -27,6 +27,10 @@ void declare(CLI::App& app, UpOptions& options) {
     app.add_option("--over-commit", options.over_commit, "slices that share a core")->check(CLI::Range(1, 100000));
     app.add_option("--runtimes", options.runtimes, "folder of runtime templates")->capture_default_str();
     app.add_option("--python", options.python, "interpreter that {python} in runtimes stands for")->capture_default_str();
+    app.add_option("--segment-mib", options.segment_mib, "event log, in MiB, after which the next replay segment opens")
+        ->capture_default_str()->check(CLI::Range(1, 65536));
+    app.add_option("--history-mib", options.history_mib, "older replay segments that are kept, in MiB")
+        ->capture_default_str()->check(CLI::Range(0, 1048576));
     app.add_option("--log-level", options.log_level, "debug, info, warn or error")->capture_default_str();
 }
 
@@ -81,6 +85,8 @@ UpOptions load_options(const Home& home) {
     read_text(*document, "runtimes", options.runtimes);
     read_text(*document, "python", options.python);
     read_text(*document, "logLevel", options.log_level);
+    read_number(*document, "segmentMib", options.segment_mib);
+    read_number(*document, "historyMib", options.history_mib);
     return options;
 }
 
@@ -103,6 +109,10 @@ Status save_options(const Home& home, const UpOptions& options) {
     text("runtimes", options.runtimes);
     text("python", options.python);
     text("logLevel", options.log_level);
+    writer.key("segmentMib");
+    writer.number(options.segment_mib);
+    writer.key("historyMib");
+    writer.number(options.history_mib);
     writer.end_object();
     return write_file(options_file(home), json + "\n");
 }
@@ -111,6 +121,8 @@ std::vector<std::string> to_arguments(const UpOptions& options) {
     std::vector<std::string> words{"--listen",   options.listen,   "--gateway",     options.gateway,
                                    "--slices",   std::to_string(options.slices),
                                    "--over-commit", std::to_string(options.over_commit),
+                                   "--segment-mib", std::to_string(options.segment_mib),
+                                   "--history-mib", std::to_string(options.history_mib),
                                    "--log-level", options.log_level};
     const auto add = [&](std::string name, const std::string& value) {
         if (value.empty()) return;

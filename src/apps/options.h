@@ -21,6 +21,8 @@ struct UpOptions {
     std::string runtimes{};                  // folder of runtime templates
     std::string python{};                    // interpreter of the runtimes
     std::string log_level = "info";
+    std::int64_t segment_mib = 64;           // of event log, after which a replay segment is followed by the next
+    std::int64_t history_mib = 256;          // kept replay segments before the newest
 };
 
 // Error text goes to the caller; absent with exit code 0 means help was asked for.

@@ -151,6 +151,13 @@ std::string gateway_url(const UpOptions& options) {
     return (address && !is_loopback(address->host) ? "https://" : "http://") + options.gateway;
 }
 
+store::sqlite::SqliteOptions store_options(const Home& home, const UpOptions& options) {
+    store::sqlite::SqliteOptions store{.path = home.database()};
+    store.segment_log_bytes_max = options.segment_mib << 20;
+    store.segment_bytes_max = options.history_mib << 20;
+    return store;
+}
+
 Result<http::ServerOptions> http_options(const Home& home, const UpOptions& options) {
     TANDEM_LET(address, parse_address(options.listen, "--listen"));
     http::ServerOptions server;
@@ -210,7 +217,7 @@ class ServerProcess {
 
     Status open_parts() {
         TANDEM_LET(secret, load_secret(home_));
-        TANDEM_LET(store, store::sqlite::SqliteStore::open({.path = home_.database()}, log_));
+        TANDEM_LET(store, store::sqlite::SqliteStore::open(store_options(home_, options_), log_));
         store_ = std::move(store);
         TANDEM_LET(blobs, blob::BlobStore::open({.folder = home_.blobs()}, log_));
         blobs_ = std::move(blobs);

@@ -226,6 +226,48 @@ void describe(auto& v, Of<model::CoreMeta> auto& s) {
     v.field("epochBase", s.epoch_base);
     v.field("restored", s.restored);
 }
+void describe(auto& v, Of<model::LiveTask> auto& s) {
+    v.field("task", s.task);
+    v.field("step", s.step, {.keep = true});
+    v.field("beat", s.beat);
+    v.field("output", s.output);
+}
+void describe(auto& v, Of<model::LiveStray> auto& s) {
+    v.field("task", s.task);
+    v.field("handle", s.handle);
+}
+void describe(auto& v, Of<model::LiveLoad> auto& s) {
+    v.field("gateway", s.gateway);
+    v.field("load", s.load);
+}
+void describe(auto& v, Of<model::LiveRequest> auto& s) {
+    v.field("service", s.service);
+    v.field("at", s.at);
+}
+void describe(auto& v, Of<model::LiveDenial> auto& s) {
+    v.field("subject", s.subject);
+    v.field("since", s.since);
+    v.field("count", s.count);
+}
+void describe(auto& v, Of<model::LiveScale> auto& s) {
+    v.field("service", s.service);
+    v.field("lowSince", s.low_since);
+    v.field("peak", s.peak);
+}
+void describe(auto& v, Of<model::LiveWake> auto& s) {
+    v.field("workload", s.workload);
+    v.field("at", s.at);
+}
+void describe(auto& v, Of<model::LiveMemory> auto& s) {
+    v.field("recovering", s.recovering);
+    v.field("tasks", s.tasks);
+    v.field("strays", s.strays);
+    v.field("loads", s.loads);
+    v.field("requests", s.requests);
+    v.field("denials", s.denials);
+    v.field("scale", s.scale);
+    v.field("wakes", s.wakes);
+}
 void describe(auto& v, Of<model::GatewayCursor> auto& s) {
     v.field("gateway", s.gateway);
     v.field("epoch", s.epoch);

@@ -24,7 +24,7 @@ inline constexpr bool is_record = false;
     X(Input) X(Intent) X(Object) X(ObjectKey) X(Change) X(CoreMeta) X(GatewayCursor)              \
         X(IdempotencyRow) X(Outcome) X(EventRecord) X(AuditRecord) X(UsageRecord) X(RequestUsage) \
             X(Verdict) X(LeaseAsk) X(LeaseGrant) X(LeaseRequested) X(UsageShipped) X(GatewayLoad) \
-                X(FeedUpdate) X(Reason)
+                X(FeedUpdate) X(Reason) X(LiveMemory)
 #define TANDEM_CODEC_RECORD(T)                        \
     template <>                                       \
     inline constexpr bool is_record<model::T> = true; \

@@ -79,7 +79,7 @@ TEST(description, names_every_member) {
     expect_all_complete<Meta, ObjectKey, Reason, ProjectSpec, NamespaceSpec, UserSpec,
                         RoleBindingSpec, ApiKeySpec, Fact, Device, NodeSpec, NodeStatus, PoolSpec,
                         HeldDevice, PoolStatus, FlavorQuota, QueuePreemption, QueueSpec, FlavorUse,
-                        QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, ReplicaStatus,
+                        QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, AttemptEnd, ReplicaStatus,
                         JobRole, JobRetries, JobCheckpoint, JobOutput, JobSpec, CheckpointRecord,
                         OutputRecord, JobStatus, ModelSpec, ModelFacts, ModelVersionSpec,
                         RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
@@ -88,7 +88,7 @@ TEST(description, names_every_member) {
                         CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,
                         ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired, StartTask,
                         StopTask, ProbeReplica, CollectOutputs, Intent, EventRecord, AuditRecord,
-                        CoreMeta, GatewayCursor, Change, Verdict, UsageRecord, RequestUsage,
+                        CoreMeta, GatewayCursor, LiveTask, LiveStray, LiveLoad, LiveRequest, LiveDenial, LiveScale, LiveWake, LiveMemory, Change, Verdict, UsageRecord, RequestUsage,
                         LeaseAsk, LeaseGrant, FeedKey, FeedReplica, FeedService, FeedUpdate>();
     // Their tickets find a waiting caller again and are not written.
     expect_complete<Command>(1);

@@ -144,7 +144,7 @@ void remove_row(Turn& turn, const T& row) {
     } else {
         before_removal(turn, Object{row});
         turn.table<T>().erase(row.meta.id);
-        if constexpr (T::kind == model::Kind::pool) settle_owners(turn);
+        if constexpr (T::kind == model::Kind::pool) settle_owners(turn.state, turn.now);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/driver.h"
 
+#include "core/live_memory.h"
 #include "core/old_tasks.h"
 #include "core/recover.h"
 #include "core/step.h"
@@ -46,8 +47,9 @@ void Driver::execute_overdue(Instant now) {
 Status Driver::start(std::string_view core_version) {
     TANDEM_LET(recovered, ports_.store.recover());
     TANDEM_TRY(recover_state(state_, std::move(recovered)));
+    core_version_ = core_version;
     state_.meta.segment += 1;
-    TANDEM_TRY(ports_.store.open_segment(state_.meta, core_version));
+    TANDEM_TRY(ports_.store.open_segment(state_.meta, core_version_, nullptr));
     // After a restore the first batch takes back what the old installation had asked for.
     if (state_.meta.restored) return {};
     for (const auto& [id, intent] : state_.intents.rows()) ports_.executor.execute(intent);
@@ -61,6 +63,7 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
     Random random(tick.seed);
     Turn turn{state_, tick.now, random};
     if (state_.meta.restored) doubt_old_tasks(turn);
+    if (state_.live.look_at_all) look_at_all(turn);
     for (const model::Input& input : inputs) step(turn, input);
     plan_batch(turn);
     charge_running(turn);
@@ -75,6 +78,7 @@ BatchResult Driver::run(std::vector<model::Input> inputs, const model::Tick& tic
     tell(record);
     state_.forget();
     execute_overdue(tick.now);
+    if (ports_.store.segment_is_full()) open_next_segment();
     return BatchResult::committed;
 }
 
@@ -89,6 +93,17 @@ void Driver::roll_back(const StateMark& mark, std::vector<model::Input> inputs, 
             retry_.push_back(std::move(input));
         }
     }
+}
+
+void Driver::open_next_segment() {
+    const model::LiveMemory memory = remember(state_);
+    model::CoreMeta meta = state_.meta;
+    meta.segment += 1;
+    // No room for it is no harm: the one of before goes on.
+    if (!ports_.store.open_segment(meta, core_version_, &memory)) return;
+    TANDEM_REACHED("driver.segment_opened");
+    state_.meta = std::move(meta);
+    begin_anew(state_);
 }
 
 void Driver::tell(const model::BatchRecord& record) {

@@ -3,6 +3,7 @@
 //
 //   recover -> { drain -> step each -> plan -> commit -> publish -> answer -> execute } *
 //
+// When the store says that its replay segment is full, the next one opens between two batches.
 // One batch is in flight; the caller (server: its core thread) collects the next meanwhile. Single-threaded.
 // After `fatal` nothing was answered and the process must end.
 #pragma once
@@ -52,10 +53,12 @@ class Driver {
   private:
     void roll_back(const StateMark& mark, std::vector<model::Input> inputs, const Error& told);
     void tell(const model::BatchRecord& record);
+    void open_next_segment();
     void execute_overdue(Instant now);
 
     Ports ports_;
     State state_;
+    std::string core_version_;
     std::vector<model::Input> retry_;
     Instant overdue_look_{};  // when open intents are looked through next
     bool digests_ = false;

@@ -64,6 +64,28 @@ TEST(driver, overdue_intents_are_executed_again_without_a_restart) {
     EXPECT_EQ(starts(), 2);
 }
 
+TEST(driver, full_segment_is_followed_by_the_next_and_waiting_work_still_starts) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("one", 1));
+    world.apply(TestWorld::job("two", 1));
+    world.start_all();
+    world.full_segment = world.no_segment = true;
+    world.run({model::TimerFired{}});
+    EXPECT_EQ(world.segments, (std::vector<std::int64_t>{1}));  // no room: the one of before goes on
+    EXPECT_EQ(world.driver.state().meta.segment, 1);
+    world.no_segment = false;
+    world.run({model::TimerFired{}});
+    EXPECT_EQ(world.segments, (std::vector<std::int64_t>{1, 2}));
+    EXPECT_EQ(world.driver.state().meta.segment, 2);
+    world.outcome = CommitOutcome::full;  // what the new segment looks at is not lost with its first batch
+    world.run({model::TimerFired{}});
+    world.outcome = CommitOutcome::committed;
+    world.exit_task(world.tasks_of("one")[0], 0);
+    EXPECT_EQ(world.phase_of("one"), model::Phase::succeeded);
+    EXPECT_EQ(world.phase_of("two"), model::Phase::starting);
+}
+
 TEST(driver, inputs_without_a_caller_survive_a_full_store) {
     TestWorld world;
     world.add_node("n1", 1);

@@ -28,13 +28,13 @@ const Pool* holder_of(const State& state, const std::string& node, std::int64_t 
     return nullptr;
 }
 
-void own_device(Turn& turn, const std::string& node, const model::Device& device) {
+void own_device(State& state, const std::string& node, const model::Device& device, Instant now) {
     const ledger::DeviceSlot slot{node, device.index};
-    const Pool* holder = holder_of(turn.state, node, device.index);
-    const std::string owner = holder ? holder->meta.name : turn.state.planner.owner_of(node, device.index);
-    if (!turn.state.book.has_device(slot)) turn.state.book.add_device(slot, device.flavor, owner, turn.now);
+    const Pool* holder = holder_of(state, node, device.index);
+    const std::string owner = holder ? holder->meta.name : state.planner.owner_of(node, device.index);
+    if (!state.book.has_device(slot)) state.book.add_device(slot, device.flavor, owner, now);
     // What a reserved pool keeps is charged to it as held while nobody uses it; elsewhere idle is idle.
-    turn.state.book.set_owner(slot, owner, holder ? model::LedgerState::held : model::LedgerState::idle, turn.now);
+    state.book.set_owner(slot, owner, holder ? model::LedgerState::held : model::LedgerState::idle, now);
 }
 
 bool in_use(const State& state, const std::string& node, std::int64_t device) {
@@ -80,7 +80,7 @@ void on_node_reported(Turn& turn, const model::NodeReported& input) {
     }
     if (status != node.status) node.status = std::move(status);
     turn.state.planner.put_node(node);
-    for (const model::Device& device : node.status.devices) own_device(turn, input.name, device);
+    for (const model::Device& device : node.status.devices) own_device(turn.state, input.name, device, turn.now);
 }
 
 void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
@@ -90,7 +90,7 @@ void fill_pool(Turn& turn, const sched::PoolFilled& filled) {
     if (pool.status.ready) pool.status.reason = {};
     put_holds(turn.state, pool);
     turn.note(key_of_row(pool), pool.meta.uid, reason_of(model::ReasonCode::pool_filled));
-    settle_owners(turn);
+    settle_owners(turn.state, turn.now);
 }
 
 void pool_changed(Turn& turn, RowId id) {
@@ -104,7 +104,7 @@ void pool_changed(Turn& turn, RowId id) {
     }
     turn.state.planner.put_pool(pool);
     put_holds(turn.state, pool);
-    settle_owners(turn);
+    settle_owners(turn.state, turn.now);
 }
 
 void pool_going(Turn& turn, const Pool& pool) {
@@ -113,10 +113,10 @@ void pool_going(Turn& turn, const Pool& pool) {
     turn.state.planner.remove_pool(pool.meta.name);
 }
 
-void settle_owners(Turn& turn) {
-    for (const auto& [id, node] : turn.state.table<Node>().rows())
+void settle_owners(State& state, Instant now) {
+    for (const auto& [id, node] : state.table<Node>().rows())
         for (const model::Device& device : node.status.devices)
-            if (turn.state.book.has_device({node.meta.name, device.index})) own_device(turn, node.meta.name, device);
+            if (state.book.has_device({node.meta.name, device.index})) own_device(state, node.meta.name, device, now);
 }
 
 }  // namespace tandem::core

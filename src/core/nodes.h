@@ -18,6 +18,6 @@ void pool_going(Turn& turn, const model::Pool& pool);
 void put_holds(State& state, const model::Pool& pool);
 
 // Attributes every idle device to the pool that owns it now.
-void settle_owners(Turn& turn);
+void settle_owners(State& state, Instant now);
 
 }  // namespace tandem::core

@@ -29,6 +29,7 @@ struct RecoveredState {
     std::vector<model::UsageRecord> open_intervals{};
     std::vector<model::GatewayCursor> cursors{};
     std::vector<model::IdempotencyRow> idempotency{};  // younger than 24 h
+    std::optional<model::LiveMemory> live{};           // of a replay segment that opened in the middle of a life
 };
 
 enum class CommitOutcome : std::uint8_t {
@@ -42,8 +43,12 @@ class Store {
   public:
     virtual ~Store() = default;
     virtual Result<RecoveredState> recover() = 0;
-    // Opens a replay segment: keeps the state rows of this moment as its start. Called after recover().
-    virtual Status open_segment(const model::CoreMeta& meta, std::string_view core_version) = 0;
+    // Opens a replay segment: keeps the state rows of this moment as its start, in one transaction. Called after
+    // recover(), then with `live` null; and between two commits when segment_is_full(), with what core knows without
+    // rows. On an error the segment of before goes on.
+    virtual Status open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) = 0;
+    // The newest segment has grown to its limit.
+    virtual bool segment_is_full() const = 0;
     // One transaction. record.audit[i].hash is already chained.
     virtual CommitOutcome commit(const model::BatchRecord& record) = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/live_memory.h"
 #include "core/nodes.h"
 
 namespace tandem::core {
@@ -86,17 +87,23 @@ void expect_lease_holders(State& state) {
 
 }  // namespace
 
-Status recover_state(State& state, RecoveredState recovered) {
-    state.restore_rows(recovered);
+void rebuild_planner(State& state) {
     state.planner.advance(state.meta.time);
     rebuild_topology(state);
     rebuild_entries(state);
     for (const auto& [id, queue] : state.table<model::Queue>().rows())
         state.planner.restore_memory({.queue = queue.meta.name, .status = queue.status});
     rebuild_occupants(state);
+}
+
+Status recover_state(State& state, RecoveredState recovered) {
+    state.restore_rows(recovered);
+    rebuild_planner(state);
     for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
+    settle_owners(state, state.meta.time);  // of devices without an idle interval, no row tells it
     expect_lease_holders(state);
     state.live.recovering = true;
+    if (recovered.live) recall(state, *recovered.live);
     const std::string wrong = state.planner.recount();
     if (!wrong.empty()) return fail(ErrorCode::internal, "capacity recount from rows differs: " + wrong);
     const std::string gap = state.book.check();

@@ -10,4 +10,7 @@ namespace tandem::core {
 // Error (internal) when rows contradict each other; the server then refuses to start and says what differs.
 Status recover_state(State& state, RecoveredState recovered);
 
+// Into an empty planner: nodes, pools, queues, entries, occupants; demands follow as workloads are looked at.
+void rebuild_planner(State& state);
+
 }  // namespace tandem::core

@@ -19,6 +19,7 @@ StateMark State::mark() {
     index = 0;
     live.each_map([&](auto& map) { mark.live[index++] = map.mark(); });
     mark.recovering = live.recovering;
+    mark.look_at_all = live.look_at_all;
     mark.answers = effects.answers.size();
     mark.events = effects.events.size();
     mark.audit = effects.audit.size();
@@ -41,6 +42,7 @@ void State::rollback(const StateMark& mark) {
     index = 0;
     live.each_map([&](auto& map) { map.rollback(mark.live[index++]); });
     live.recovering = mark.recovering;
+    live.look_at_all = mark.look_at_all;
     meta = mark.meta;
 #endif
     effects.answers.resize(mark.answers);

@@ -78,6 +78,7 @@ struct Denials {
 // Undone with a batch like rows are, so that a batch which met a full store leaves no trace.
 struct Live {
     bool recovering = false;                       // no admission until executors have listed
+    bool look_at_all = false;                      // a segment opened: the next batch looks at every workload
     UndoMap<model::TaskName, TaskLife> tasks;
     UndoMap<model::TaskName, std::string> strays;  // handles of tasks of before a restore that no row means
     UndoMap<std::pair<Uid, std::string>, model::ServiceLoad> loads;  // by service and gateway
@@ -110,6 +111,7 @@ struct StateMark {
     std::size_t answers = 0, events = 0, audit = 0, requests = 0, grants = 0, acknowledgements = 0;
     std::array<std::size_t, live_map_count> live{};
     bool recovering = false;
+    bool look_at_all = false;
     model::CoreMeta meta{};
 };
 

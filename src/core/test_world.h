@@ -114,7 +114,13 @@ class TestWorld : public Store, public Executor, public Publisher, public AuditH
 
     // --- ports ---
     Result<RecoveredState> recover() override { return recovered; }
-    Status open_segment(const model::CoreMeta&, std::string_view) override { return {}; }
+    Status open_segment(const model::CoreMeta& meta, std::string_view, const model::LiveMemory* live) override {
+        if (no_segment) return fail(ErrorCode::storage_full, "no space");
+        segments.push_back(meta.segment);
+        full_segment = full_segment && live == nullptr;
+        return {};
+    }
+    bool segment_is_full() const override { return full_segment; }
     CommitOutcome commit(const model::BatchRecord& record) override {
         if (outcome == CommitOutcome::committed) records.push_back(record);
         return outcome;
@@ -136,6 +142,9 @@ class TestWorld : public Store, public Executor, public Publisher, public AuditH
     std::int64_t acknowledged = 0;
     CommitOutcome outcome = CommitOutcome::committed;
     RecoveredState recovered{};
+    std::vector<std::int64_t> segments;
+    bool full_segment = false;
+    bool no_segment = false;
     std::vector<model::BatchRecord> records;
     std::vector<model::Intent> executed;
     std::vector<model::TaskName> settled;

@@ -9,6 +9,7 @@
 #include "model/command.h"
 #include "model/input.h"
 #include "model/intent.h"
+#include "model/live_memory.h"
 #include "model/object.h"
 #include "model/usage.h"
 

@@ -48,6 +48,8 @@ Slot slot_of(Names& names, const Entry& entry) {
 Planner::Planner() : inside_(std::make_unique<Inside>()) {}
 Planner::~Planner() = default;
 
+void Planner::clear() { inside_ = std::make_unique<Inside>(); }
+
 void Planner::put_node(const model::Node& node) {
     auto facts = std::make_unique<NodeFacts>(NodeFacts{.id = node.meta.id,
                                                        .ready = node.status.ready,

@@ -66,6 +66,9 @@ class Planner {
     Planner(const Planner&) = delete;
     Planner& operator=(const Planner&) = delete;
 
+    // As new: nothing is known.
+    void clear();
+
     // The picture. put_ replaces what has the same name or id.
     void put_node(const model::Node& node);
     void remove_node(const std::string& name);

@@ -7,8 +7,8 @@
 
 namespace tandem::sim {
 
-inline constexpr std::array<std::string_view, 8> rare_paths{
+inline constexpr std::array<std::string_view, 9> rare_paths{
     "job.retried", "job.preempted", "job.hung", "task.leftover_stopped", "task.gone", "usage.shipped_again",
-    "service.replica_lost", "driver.rolled_back"};
+    "service.replica_lost", "driver.rolled_back", "driver.segment_opened"};
 
 }  // namespace tandem::sim

@@ -15,7 +15,8 @@ class Sink : public core::Store, public core::Executor, public core::Publisher, 
     explicit Sink(const core::RecoveredState& start) : start_(start) {}
 
     Result<core::RecoveredState> recover() override { return start_; }
-    Status open_segment(const model::CoreMeta&, std::string_view) override { return {}; }
+    Status open_segment(const model::CoreMeta&, std::string_view, const model::LiveMemory*) override { return {}; }
+    bool segment_is_full() const override { return false; }
     core::CommitOutcome commit(const model::BatchRecord& record) override {
         digest = record.digest;
         return core::CommitOutcome::committed;

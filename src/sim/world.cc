@@ -36,7 +36,8 @@ World::World(std::uint64_t seed)
       faults_(random_),
       executor_(agenda_, faults_, random_.fork("executor")),
       clients_(agenda_, faults_, random_.fork("clients"), [this](model::Input input) { post(std::move(input)); }),
-      disk_(std::make_shared<store::MemoryDisk>()) {
+      // Small segments, so that each life has several.
+      disk_(std::make_shared<store::MemoryDisk>(store::MemoryOptions{.segment_batches_max = 97})) {
     result_.seed = seed;
     nodes_ = random_.between(4, 6);
 }

@@ -245,7 +245,7 @@ TEST_P(CommitContract, segment_number_is_kept_and_history_starts_with_its_state)
     writer.add(jobs, sample_job("before"));
     ASSERT_EQ(commit(), CommitOutcome::committed);
     writer.meta.segment = 1;
-    ASSERT_TRUE(bed->store().open_segment(writer.meta, "0.1.0").has_value());
+    ASSERT_TRUE(bed->store().open_segment(writer.meta, "0.1.0", nullptr).has_value());
     writer.add(jobs, sample_job("after"));
     writer.record.inputs = {model::TimerFired{}, model::TaskGone{.task = {.generation = 1, .uid = Uid{{4}}}, .detail = "line\nfeed"}};
     ASSERT_EQ(commit(), CommitOutcome::committed);

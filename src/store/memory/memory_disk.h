@@ -69,6 +69,7 @@ struct MemoryRows {
 struct MemoryOptions {
     std::size_t change_rows_max = 1'000'000;
     Duration change_age_max = hours(24);
+    std::size_t segment_batches_max = 1'000'000;
     bool keep_history = true;  // false: no segments, for runs that are never replayed
 };
 

@@ -29,6 +29,7 @@ void export_state(const core::RecoveredState& state, std::vector<std::string>& l
     for (const auto& row : state.open_intents) lines.push_back(render_row_line("intent", codec::encode(row)));
     for (const auto& row : state.idempotency) lines.push_back(render_row_line("idempotency", codec::encode(row)));
     for (const auto& row : state.open_intervals) lines.push_back(render_row_line("interval", codec::encode(row)));
+    if (state.live) lines.push_back(render_row_line("live", codec::encode(*state.live)));
     for (const auto& row : state.cursors) lines.push_back(render_row_line("cursor", codec::encode(row)));
 }
 

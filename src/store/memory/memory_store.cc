@@ -101,13 +101,20 @@ Result<core::RecoveredState> MemoryStore::recover() {
     return state_of(disk_->rows_);
 }
 
-Status MemoryStore::open_segment(const model::CoreMeta& meta, std::string_view core_version) {
+Status MemoryStore::open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) {
     const std::scoped_lock lock(disk_->mutex_);
     if (dead_) return fail(ErrorCode::unavailable, "the store has failed before");
     disk_->rows_.meta = meta;
     if (disk_->options_.keep_history)
         disk_->rows_.segments.push_back({.number = meta.segment, .core_version = std::string(core_version), .start = state_of(disk_->rows_)});
+    if (disk_->options_.keep_history && live != nullptr) disk_->rows_.segments.back().start.live = *live;
     return {};
+}
+
+bool MemoryStore::segment_is_full() const {
+    const std::scoped_lock lock(disk_->mutex_);
+    const auto& segments = disk_->rows_.segments;
+    return !segments.empty() && segments.back().batches.size() >= disk_->options_.segment_batches_max;
 }
 
 core::CommitOutcome MemoryStore::commit(const model::BatchRecord& record) {

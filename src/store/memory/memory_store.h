@@ -16,7 +16,8 @@ class MemoryStore final : public core::Store, public core::StoreReader {
     explicit MemoryStore(std::shared_ptr<MemoryDisk> disk) : disk_(std::move(disk)) {}
 
     Result<core::RecoveredState> recover() override;
-    Status open_segment(const model::CoreMeta& meta, std::string_view core_version) override;
+    Status open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) override;
+    bool segment_is_full() const override;
     core::CommitOutcome commit(const model::BatchRecord& record) override;
 
     Result<std::optional<core::ObjectText>> find(const model::ObjectKey& key) override;

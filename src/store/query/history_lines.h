@@ -3,6 +3,7 @@
 //   {"segment":{"number":3,"coreVersion":"0.1.0","changesKeptAfter":120,"meta":{...}}}
 //   its state rows: {"object":{...},"id":7,"internal":"..."}  {"intent":{...}}  {"interval":{...}}
 //                   {"cursor":{...}}  {"idempotency":{...}}
+//                   {"live":{...}}: opened in the middle of a life; what core knew without rows (model/live_memory.h)
 //   then each batch: {"batch":{"sequence":41,"now":"...","seed":"<hex>","digest":"<16 hex>","inputs":[...]}}
 //   followed by what it changed: {"change":{"version":121,"type":"modified","now":"...","object":{...}}}
 // Objects are as the API shows them. Changes up to changesKeptAfter are no longer kept, or came before the segment.

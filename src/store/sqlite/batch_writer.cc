@@ -123,6 +123,9 @@ Status BatchWriter::write_log(const model::BatchRecord& record) {
         if (!inputs.empty()) inputs += '\n';
         inputs += codec::encode_input(input);
     }
+    segment_log_.rows += 1;
+    segment_log_.bytes += std::ssize(inputs);
+    segment_log_.newest = record.tick.now;
     const std::string_view seed(reinterpret_cast<const char*>(record.tick.seed.data()), record.tick.seed.size());
     return run("INSERT INTO batches VALUES(?1, ?2, ?3, ?4, ?5, ?6)", record.meta.batch, record.meta.segment,
                record.tick.now.ms, Blob{seed}, static_cast<std::int64_t>(record.digest), inputs);

@@ -20,6 +20,14 @@ struct Retention {
     std::int64_t segment_bytes_max = 256LL << 20;  // state rows and log of all segments but the newest
 };
 
+// How far the log of the newest segment has grown.
+struct SegmentLog {
+    std::int64_t rows = 0;
+    std::int64_t bytes = 0;
+    Instant begun{};
+    Instant newest{};
+};
+
 class BatchWriter {
   public:
     BatchWriter(Connection& connection, const KindNumbers& kinds, Retention retention)
@@ -27,6 +35,14 @@ class BatchWriter {
 
     Status write(const model::BatchRecord& record);
     Status write_meta(const model::CoreMeta& meta);
+    const SegmentLog& segment_log() const { return segment_log_; }
+    void begin_segment(Instant at) { segment_log_ = {.begun = at, .newest = at}; }
+    // It could not be opened: half of its limit later it is tried again.
+    void put_off_segment() {
+        segment_log_.rows /= 2;
+        segment_log_.bytes /= 2;
+        segment_log_.begun = segment_log_.begun + Duration{(segment_log_.newest - segment_log_.begun).ms / 2};
+    }
 
   private:
     Status write_object(const model::Change& change, const std::string& body);
@@ -50,6 +66,7 @@ class BatchWriter {
     Retention retention_;
     Instant swept_{};
     std::int64_t rows_since_sweep_ = 0;
+    SegmentLog segment_log_{};
 };
 
 }  // namespace tandem::store::sqlite

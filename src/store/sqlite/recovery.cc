@@ -93,7 +93,14 @@ Result<core::RecoveredState> read_state(Connection& connection) {
     return state;
 }
 
-Status write_segment(Connection& connection, const model::CoreMeta& meta, std::string_view core_version) {
+Status close_segment(Connection& connection, std::int64_t number) {
+    TANDEM_LET(close, connection.prepared("UPDATE segments SET bytes = bytes + (SELECT coalesce(sum(length(inputs)), 0) FROM batches"
+                                          " WHERE segment = ?1) WHERE number = ?1"));
+    return close->run(number);
+}
+
+Status write_segment(Connection& connection, const model::CoreMeta& meta, std::string_view core_version,
+                     const model::LiveMemory* live) {
     TANDEM_LET(objects, connection.prepared("INSERT INTO segment_rows(segment, type, row, internal, body)"
                                             " SELECT ?1, 'object', place, internal, body FROM objects ORDER BY place"));
     TANDEM_TRY(objects->run(meta.segment));
@@ -106,16 +113,19 @@ Status write_segment(Connection& connection, const model::CoreMeta& meta, std::s
                                             " GROUP BY subject, key ORDER BY subject, key"));
     TANDEM_TRY(answers->run(meta.segment));
     TANDEM_TRY(copy_records(connection, meta.segment));
+    if (live != nullptr) {
+        TANDEM_LET(row, connection.prepared(insert_segment_row));
+        TANDEM_TRY(row->run(meta.segment, std::string_view("live"), std::int64_t{0}, codec::encode(*live)));
+    }
     TANDEM_LET(segment, connection.prepared("INSERT INTO segments VALUES(?1, ?2, ?3, ?4,"
                                             " (SELECT coalesce(sum(length(body)), 0) FROM segment_rows WHERE segment = ?1), ?5)"));
     return segment->run(meta.segment, core_version, meta.version, meta.time.ms, codec::encode(meta));
 }
 
 Status forget_segments(Connection& connection, std::int64_t bytes_max) {
-    // The log's share counts with the segment that it belongs to; the newest is never dropped.
+    // The log's share was added when the segment was closed; the newest is never dropped.
     TANDEM_LET(oldest, connection.prepared(
-        "SELECT max(number) FROM (SELECT number, sum(bytes + (SELECT coalesce(sum(length(inputs)), 0) FROM batches"
-        " WHERE segment = number)) OVER (ORDER BY number DESC) AS total FROM segments"
+        "SELECT max(number) FROM (SELECT number, sum(bytes) OVER (ORDER BY number DESC) AS total FROM segments"
         " WHERE number < (SELECT max(number) FROM segments)) WHERE total > ?1"));
     oldest->start(bytes_max);
     TANDEM_TRY(oldest->step());

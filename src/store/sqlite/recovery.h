@@ -13,8 +13,11 @@ namespace tandem::store::sqlite {
 Result<model::CoreMeta> read_meta(Connection& connection);
 Result<core::RecoveredState> read_state(Connection& connection);
 
-// Copies the state rows of this moment into the segment meta.segment.
-Status write_segment(Connection& connection, const model::CoreMeta& meta, std::string_view core_version);
+// Copies the state rows of this moment into the segment meta.segment; `live` may be null.
+Status write_segment(Connection& connection, const model::CoreMeta& meta, std::string_view core_version,
+                     const model::LiveMemory* live);
+// Nothing more comes to this segment: its log counts with its rows from now on.
+Status close_segment(Connection& connection, std::int64_t number);
 // Drops the oldest segments, with their log, while those before the newest hold more than bytes_max.
 Status forget_segments(Connection& connection, std::int64_t bytes_max);
 

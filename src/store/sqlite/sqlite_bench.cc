@@ -169,7 +169,7 @@ void open_segment(benchmark::State& state) {
     }
     for (auto _ : state) {
         ++writer.meta.segment;
-        if (!(*store)->open_segment(writer.meta, "bench")) return state.SkipWithError("no segment");
+        if (!(*store)->open_segment(writer.meta, "bench", nullptr)) return state.SkipWithError("no segment");
     }
 }
 BENCHMARK(open_segment)->Arg(10'000)->Unit(benchmark::kMillisecond)->Iterations(3);

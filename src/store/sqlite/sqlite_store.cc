@@ -112,15 +112,35 @@ Result<core::RecoveredState> SqliteStore::recover() {
     return state;
 }
 
-Status SqliteStore::open_segment(const model::CoreMeta& meta, std::string_view core_version) {
-    if (parts_->ended) return fail(ErrorCode::unavailable, "the store has failed before");
-    TANDEM_LET(transaction, Transaction::begin(parts_->writer));
-    TANDEM_TRY(parts_->batches.write_meta(meta));
-    TANDEM_TRY(write_segment(parts_->writer, meta, core_version));
-    TANDEM_TRY(forget_segments(parts_->writer, parts_->options.segment_bytes_max));
-    TANDEM_TRY(transaction.commit());
-    if (!parts_->keeper.after_commit()) parts_->ended = true;
+Status SqliteStore::open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) {
+    Parts& parts = *parts_;
+    if (parts.ended) return fail(ErrorCode::unavailable, "the store has failed before");
+    const auto write = [&]() -> Status {
+        TANDEM_LET(transaction, Transaction::begin(parts.writer));
+        TANDEM_TRY(parts.batches.write_meta(meta));
+        TANDEM_TRY(close_segment(parts.writer, meta.segment - 1));
+        TANDEM_TRY(write_segment(parts.writer, meta, core_version, live));
+        TANDEM_TRY(forget_segments(parts.writer, parts.options.segment_bytes_max));
+        return transaction.commit();
+    };
+    if (const Status written = write(); !written) {
+        parts.writer.reset_kept();
+        parts.batches.put_off_segment();
+        parts.log.warn("a replay segment can't be opened now", {{"detail", written.error().message}});
+        return written;
+    }
+    parts.batches.begin_segment(meta.time);
+    if (live != nullptr) parts.log.info("replay segment opened", {{"segment", meta.segment}});
+    if (!parts.keeper.after_commit()) parts.ended = true;
     return {};
+}
+
+bool SqliteStore::segment_is_full() const {
+    const SegmentLog& log = parts_->batches.segment_log();
+    const SqliteOptions& options = parts_->options;
+    return !parts_->ended && log.rows > 0 &&
+           (log.bytes >= options.segment_log_bytes_max || log.rows >= options.segment_log_rows_max ||
+            log.newest - log.begun >= options.segment_age_max);
 }
 
 core::CommitOutcome SqliteStore::commit(const model::BatchRecord& record) {

@@ -27,7 +27,10 @@ struct SqliteOptions {
     std::size_t readers = 4;
     std::int64_t change_rows_max = 1'000'000;
     Duration change_age_max = hours(24);
-    std::int64_t segment_bytes_max = 256LL << 20;  // replay segments before the newest
+    std::int64_t segment_bytes_max = 256LL << 20;  // kept replay segments before the newest: rows and logs
+    std::int64_t segment_log_bytes_max = 64LL << 20;  // a new segment opens when the log of the newest has so much,
+    std::int64_t segment_log_rows_max = 500'000;      // or so many batches,
+    Duration segment_age_max = hours(12);             // or is so old: half of what changes are kept
     std::int64_t wal_passive_bytes = 8LL << 20;
     std::int64_t wal_truncate_bytes = 64LL << 20;
     std::int64_t pages_max = 0;                    // of the database, 4 KiB each; 0: no limit of its own
@@ -47,7 +50,8 @@ class SqliteStore final : public core::Store {
     ~SqliteStore() override;
 
     Result<core::RecoveredState> recover() override;
-    Status open_segment(const model::CoreMeta& meta, std::string_view core_version) override;
+    Status open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) override;
+    bool segment_is_full() const override;
     core::CommitOutcome commit(const model::BatchRecord& record) override;
 
     core::StoreReader& reader();

@@ -212,12 +212,39 @@ TEST_F(SqliteFixture, background_check_of_a_whole_store_says_so) {
     EXPECT_EQ(commit_jobs(1), CommitOutcome::committed);
 }
 
+TEST_F(SqliteFixture, segment_is_full_by_rows_bytes_or_age_and_tells_what_was_live) {
+    open({.segment_log_bytes_max = 1 << 20, .segment_log_rows_max = 3, .segment_age_max = hours(1)});
+    writer_.meta.segment = 1;
+    ASSERT_TRUE(store_->open_segment(writer_.meta, "test", nullptr));
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(store_->segment_is_full());
+        ASSERT_EQ(commit_jobs(1), core::CommitOutcome::committed);
+    }
+    EXPECT_TRUE(store_->segment_is_full());
+    model::LiveMemory live;
+    live.denials.push_back({.subject = "user:m", .since = writer_.now, .count = 7});
+    writer_.meta.segment = 2;
+    ASSERT_TRUE(store_->open_segment(writer_.meta, "test", &live));
+    EXPECT_FALSE(store_->segment_is_full());
+    writer_.now = writer_.now + hours(2);
+    ASSERT_EQ(commit_jobs(1), core::CommitOutcome::committed);
+    EXPECT_TRUE(store_->segment_is_full());
+    std::vector<std::string> heads;
+    ASSERT_TRUE(store_->reader().export_history([&](std::string_view line) {
+        if (line.starts_with("{\"segment\"") || line.starts_with("{\"live\"")) heads.emplace_back(line.substr(0, 23));
+        return true;
+    }));
+    ASSERT_EQ(heads.size(), 3u);
+    EXPECT_EQ(heads[1], "{\"segment\":{\"number\":2,");
+    EXPECT_TRUE(heads[2].starts_with("{\"live\":")) << heads[2];
+}
+
 TEST_F(SqliteFixture, history_of_dropped_segments_is_dropped_and_the_newest_stays) {
     store_ = nullptr;
     open({.segment_bytes_max = 100'000});
     for (int segment = 1; segment <= 6; ++segment) {
         writer_.meta.segment = segment;
-        ASSERT_TRUE(store_->open_segment(writer_.meta, "test").has_value());
+        ASSERT_TRUE(store_->open_segment(writer_.meta, "test", nullptr).has_value());
         commit_jobs(30);
     }
     std::vector<std::string> segments;
