@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from installation import JOBS, REPLICAS, Installation, alive, job, shell  # noqa: E402
+from installation import JOBS, REPLICAS, Installation, alive, job, shell, until  # noqa: E402
 from rest import Refused  # noqa: E402
 
 
@@ -83,6 +83,39 @@ class BackupRestore(unittest.TestCase):
         self.it.wait_phase("old", "cancelled")
         self.assertFalse(any(alive(pid) for pid in pids.values()))
         self.it.wait_phase("new", "succeeded")
+
+    def test_operator_adopts_and_ends_tasks_of_before_and_the_recount_agrees(self) -> None:
+        self.it.submit(job("kept", shell("sleep 6; exit 0")))
+        self.it.submit(job("ended", shell("sleep 600"), retries={"limit": 0}))
+        for name in ("kept", "ended"):
+            self.it.wait_phase(name, "running")
+        pids = self.it.tasks()
+        self.back_up()
+        self.it.submit(job("stray", shell("sleep 600")))  # of after the backup: no restored row means it
+        self.it.wait_phase("stray", "running")
+        pids |= self.it.tasks()
+        self.restore()
+        self.it.restart()
+        told = self.it.tandem("admin", "tasks", "list")
+        for name in ("kept-worker-0", "ended-worker-0", "belongs to nothing"):
+            self.assertIn(name, told)
+        tasks = self.it.rest.get("/api/v1/admin/tasks")["items"]
+        stray = next(one["task"] for one in tasks if "replica" not in one)
+        refused = self.it.run("admin", "tasks", "adopt", stray)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("belongs to nothing", refused.stderr)
+        self.it.tandem("admin", "tasks", "adopt", "kept-worker-0")
+        self.assertEqual(self.it.tasks()["kept-worker-0"], pids["kept-worker-0"])
+        again = self.it.run("admin", "tasks", "adopt", "kept-worker-0")
+        self.assertEqual(again.returncode, 1, again.stdout)
+        self.it.tandem("admin", "tasks", "end", "ended-worker-0", stray)
+        self.it.wait_phase("ended", "failed")
+        self.it.wait_phase("kept", "succeeded")
+        until("no task waits", lambda: not self.it.rest.get("/api/v1/admin/tasks")["items"])
+        self.assertFalse(alive(pids["ended-worker-0"]) or alive(pids["stray-worker-0"]))
+        acts = [row["object"] for row in self.it.rest.get("/api/v1/audit")["items"] if row["action"] == "replicas.update"]
+        self.assertIn("default/default/kept-worker-0", acts)
+        self.assertEqual(self.it.recount(), "")
 
     def test_task_of_before_that_ends_by_itself_ends_its_job(self) -> None:
         self.it.submit(job("short", shell("sleep 2; exit 3")))
