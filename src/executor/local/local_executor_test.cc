@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -98,6 +99,7 @@ class LocalExecutorTest : public testing::Test {
         options.poll_period = milliseconds(20);
         options.output_period = milliseconds(50);
         options.ring_bytes = 1 << 16;
+        options.relist_period = relist_;
         LocalHooks hooks{
             .replica_key = [](const model::TaskName&) { return std::string("key"); },
             .model_path = [](const std::string& digest) { return Result<std::string>("/models/" + digest); },
@@ -153,6 +155,7 @@ class LocalExecutorTest : public testing::Test {
     model::TasksListed listed_;
     std::set<model::TaskName> abandoned_;  // their shim was killed: no exit record will come
     std::int64_t intents_ = 0;
+    Duration relist_ = minutes(5);
 };
 
 TEST_F(LocalExecutorTest, task_runs_to_its_end_and_tells_all) {
@@ -363,6 +366,28 @@ TEST_F(LocalExecutorTest, settled_tasks_are_not_listed_and_keep_their_logs) {
     start(script(task, "echo again"));
     EXPECT_EQ(inbox_->await<model::TaskExited>(task)->exit.code, 0);
     EXPECT_EQ(log(task), "kept\n");
+}
+
+TEST_F(LocalExecutorTest, tasks_are_listed_again_so_that_a_lost_report_is_made_good) {
+    relist_ = milliseconds(30);
+    restart();
+    const model::TaskName live = name_of_task(1);
+    const model::TaskName ended = name_of_task(2);
+    start(script(live, "exec sleep 600"));
+    start(script(ended, "exit 3"));
+    const auto started = inbox_->await<model::TaskStarted>(live);
+    ASSERT_TRUE(started && inbox_->await<model::TaskExited>(ended));
+    const auto find = [](const model::TasksListed& listed, const model::TaskName& task) {
+        return std::find_if(listed.tasks.begin(), listed.tasks.end(), [&](const auto& one) { return one.task == task; });
+    };
+    const auto both = inbox_->await<model::TasksListed>([&](const auto& listed) { return listed.tasks.size() == 2; }, inbox_->size());
+    ASSERT_TRUE(both);
+    EXPECT_EQ(find(*both, live)->handle, started->handle);
+    EXPECT_FALSE(find(*both, live)->exit);
+    ASSERT_TRUE(find(*both, ended)->exit);
+    EXPECT_EQ(find(*both, ended)->exit->code, 3);
+    executor_->settle(ended);
+    ASSERT_TRUE(inbox_->await<model::TasksListed>([&](const auto& listed) { return listed.tasks.size() == 1; }, inbox_->size()));
 }
 
 TEST_F(LocalExecutorTest, shim_killed_is_gone_only_when_its_whole_tree_is) {
