@@ -6,16 +6,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "crypto/random_bytes.h"
 
 namespace tandem::apps {
 namespace {
+
+constexpr int lock_tries = 50;
+constexpr std::chrono::milliseconds lock_wait{20};
 
 std::unexpected<Error> system_error(const std::string& what) {
     return fail(ErrorCode::unavailable, what + ": " + std::strerror(errno));
@@ -58,7 +63,11 @@ Status Home::make() const {
 Status lock_home(const Home& home) {
     const int descriptor = ::open(home.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) return system_error("opening " + home.lock());
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return {};
+    // A server that was killed while it started a shim leaves the lock with that one until it becomes its own program.
+    for (int tries = 0; tries < lock_tries; ++tries) {
+        if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return {};
+        std::this_thread::sleep_for(lock_wait);
+    }
     ::close(descriptor);
     return fail(ErrorCode::conflict, "another server runs on " + home.root() + "; see tandem status", "home");
 }

@@ -40,7 +40,7 @@ class Home {
     std::string root_;
 };
 
-// Held until the process ends. Error conflict when another server has it.
+// Held until the process ends. Error conflict when another server has it, and keeps it for a second.
 Status lock_home(const Home& home);
 
 Result<std::string> read_file(const std::string& path);

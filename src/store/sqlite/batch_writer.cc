@@ -123,6 +123,7 @@ Status BatchWriter::write_log(const model::BatchRecord& record) {
         if (!inputs.empty()) inputs += '\n';
         inputs += codec::encode_input(input);
     }
+    if (segment_log_.rows == 0) segment_log_.begun = record.tick.now;  // its age is that of its log
     segment_log_.rows += 1;
     segment_log_.bytes += std::ssize(inputs);
     segment_log_.newest = record.tick.now;

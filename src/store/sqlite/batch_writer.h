@@ -36,7 +36,7 @@ class BatchWriter {
     Status write(const model::BatchRecord& record);
     Status write_meta(const model::CoreMeta& meta);
     const SegmentLog& segment_log() const { return segment_log_; }
-    void begin_segment(Instant at) { segment_log_ = {.begun = at, .newest = at}; }
+    void begin_segment() { segment_log_ = {}; }
     // It could not be opened: half of its limit later it is tried again.
     void put_off_segment() {
         segment_log_.rows /= 2;

@@ -129,7 +129,7 @@ Status SqliteStore::open_segment(const model::CoreMeta& meta, std::string_view c
         parts.log.warn("a replay segment can't be opened now", {{"detail", written.error().message}});
         return written;
     }
-    parts.batches.begin_segment(meta.time);
+    parts.batches.begin_segment();
     if (live != nullptr) parts.log.info("replay segment opened", {{"segment", meta.segment}});
     if (!parts.keeper.after_commit()) parts.ended = true;
     return {};

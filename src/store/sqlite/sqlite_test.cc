@@ -226,6 +226,8 @@ TEST_F(SqliteFixture, segment_is_full_by_rows_bytes_or_age_and_tells_what_was_li
     writer_.meta.segment = 2;
     ASSERT_TRUE(store_->open_segment(writer_.meta, "test", &live));
     EXPECT_FALSE(store_->segment_is_full());
+    ASSERT_EQ(commit_jobs(1), core::CommitOutcome::committed);
+    EXPECT_FALSE(store_->segment_is_full());
     writer_.now = writer_.now + hours(2);
     ASSERT_EQ(commit_jobs(1), core::CommitOutcome::committed);
     EXPECT_TRUE(store_->segment_is_full());
