@@ -115,16 +115,24 @@ Result<core::RecoveredState> SqliteStore::recover() {
 Status SqliteStore::open_segment(const model::CoreMeta& meta, std::string_view core_version, const model::LiveMemory* live) {
     Parts& parts = *parts_;
     if (parts.ended) return fail(ErrorCode::unavailable, "the store has failed before");
+    Failure failure{};  // as it was before the transaction is rolled back
     const auto write = [&]() -> Status {
-        TANDEM_LET(transaction, Transaction::begin(parts.writer));
         TANDEM_TRY(parts.batches.write_meta(meta));
         TANDEM_TRY(close_segment(parts.writer, meta.segment - 1));
         TANDEM_TRY(write_segment(parts.writer, meta, core_version, live));
-        TANDEM_TRY(forget_segments(parts.writer, parts.options.segment_bytes_max));
-        return transaction.commit();
+        return forget_segments(parts.writer, parts.options.segment_bytes_max);
     };
-    if (const Status written = write(); !written) {
+    const auto open = [&]() -> Status {
+        TANDEM_LET(transaction, Transaction::begin(parts.writer));
+        Status written = write();
+        if (written) written = transaction.commit();
+        if (!written) failure = parts.writer.failure();
+        return written;
+    };
+    if (const Status written = open(); !written) {
         parts.writer.reset_kept();
+        const bool passes = failure.code == 0 || is_lack_of_space(failure) || (failure.code & 0xff) == SQLITE_BUSY;
+        if (!passes) parts.ended = true;  // the next commit says so
         parts.batches.put_off_segment();
         parts.log.warn("a replay segment can't be opened now", {{"detail", written.error().message}});
         return written;
