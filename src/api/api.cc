@@ -4,6 +4,7 @@
 #include "api/gateways.h"
 #include "api/history.h"
 #include "api/keys.h"
+#include "api/metrics.h"
 #include "api/models.h"
 #include "api/old_tasks.h"
 #include "api/resources.h"
@@ -26,11 +27,7 @@ std::int64_t body_max_of(std::string_view path) {
 
 }  // namespace
 
-Api::Api(Parts parts)
-    : parts_(std::move(parts)),
-      router_(parts_),
-      requests_(
-          parts_.metrics.counter("tandem_api_requests_total", "Requests that reached the API.")) {
+Api::Api(Parts parts) : parts_(std::move(parts)), router_(parts_) {
     add_resource_routes(router_, parts_, ticker_);
     add_work_routes(router_, parts_, ticker_);
     add_key_routes(router_, parts_);
@@ -39,6 +36,7 @@ Api::Api(Parts parts)
     add_gateway_routes(router_, parts_, ticker_);
     add_old_task_routes(router_, parts_);
     add_system_routes(router_, parts_, errands_);
+    add_metrics_route(router_, parts_, ticker_);
 }
 
 Result<std::unique_ptr<Api>> Api::make(Parts parts) {
@@ -50,8 +48,6 @@ Result<std::unique_ptr<Api>> Api::make(Parts parts) {
 }
 
 void Api::handle(http::Request request, http::Responder responder) const {
-    telemetry::Counter count = requests_;
-    count.add();
     router_.route(std::move(request), std::move(responder));
 }
 

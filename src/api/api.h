@@ -20,6 +20,8 @@ class Api {
     // Upload parts and batches may be larger, for callers that show a usable key.
     http::BodyVerdict admit_body(const http::Request& request) const;
 
+    void note_refusal(const http::RefusedRequest& refused) const { router_.note_refusal(refused); }
+
     const Router& router() const { return router_; }
 
   private:
@@ -27,7 +29,6 @@ class Api {
     Parts parts_;
     Ticker ticker_;
     Router router_;
-    telemetry::Counter requests_;
     Errands errands_;  // last: ends before what it uses
 };
 

@@ -17,8 +17,12 @@ std::string Call::query_or(std::string_view name, std::string_view otherwise) co
 }
 
 bool Call::query_flag(std::string_view name) const {
-    const std::string value = query_or(name);
-    return value == "true" || value == "1";
+    return query_or(name) == "true";
+}
+
+void Call::touched(const model::Outcome& outcome) {
+    if (outcome.changed || outcome.created)
+        exchange->facts.objects.push_back({outcome.uid.text(), outcome.version});
 }
 
 model::Caller Call::caller() const {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "api/exchange.h"
 #include "api/parts.h"
 #include "auth/policy.h"
 #include "codec/document.h"
@@ -20,13 +22,15 @@ struct Call {
     http::Responder responder;
     server::Identity who;
     std::map<std::string, std::string, std::less<>> path;  // "{name}" of the pattern -> text
+    std::shared_ptr<Exchange> exchange{};
 
     const std::string& at(std::string_view name) const { return path.find(name)->second; }
     std::string path_or_empty(std::string_view name) const;
     std::string query_or(std::string_view name, std::string_view otherwise = {}) const;
-    bool query_flag(std::string_view name) const;  // "true" or "1"
+    bool query_flag(std::string_view name) const;  // the router has checked that it is one
     model::Caller caller() const;
 
+    void touched(const model::Outcome& outcome);  // for the access log
     void refuse(const Error& error);
     void answer(std::string json, int status = 200);
 };

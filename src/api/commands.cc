@@ -76,6 +76,8 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
         [&parts, shared, show, dry_run, created_status](const model::Answer& answer,
                                                         const server::BatchTexts& texts) {
             if (answer.error) return answer_error(*shared, answer, show);
+            if (!dry_run)
+                for (const model::Outcome& outcome : answer.outcomes) shared->touched(outcome);
             if (show != Show::outcomes && !answer.outcomes.empty())
                 return answer_object(
                     parts, *shared,

@@ -6,6 +6,7 @@
 
 #include "codec/json_writer.h"
 #include "codec/record.h"
+#include "telemetry/meters.h"
 
 namespace tandem::api {
 namespace {
@@ -21,7 +22,10 @@ std::string render_event(const model::FeedUpdate& update) {
 class FeedSession : public std::enable_shared_from_this<FeedSession> {
   public:
     FeedSession(const Parts& parts, http::Stream stream)
-        : parts_(parts), stream_(std::move(stream)) {}
+        : parts_(parts),
+          stream_(std::move(stream)),
+          counted_(parts.metrics.gauge("tandem_api_feed_clients", "Gateways that are connected.")) {
+    }
 
     // Listening begins before the snapshot is taken, so that nothing falls between.
     void begin() {
@@ -65,6 +69,7 @@ class FeedSession : public std::enable_shared_from_this<FeedSession> {
 
     const Parts& parts_;
     http::Stream stream_;
+    telemetry::GaugeHold counted_;
     std::mutex mutex_;
     std::int64_t version_ = 0;
     bool begun_ = false;

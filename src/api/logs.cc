@@ -7,6 +7,7 @@
 
 #include "api/resources.h"
 #include "server/task_lookup.h"
+#include "telemetry/meters.h"
 
 namespace tandem::api {
 namespace {
@@ -47,7 +48,8 @@ class Follower {
           task_(task),
           offset_(offset),
           stream_(std::move(stream)),
-          closed_(std::make_shared<std::atomic<bool>>(false)) {
+          closed_(std::make_shared<std::atomic<bool>>(false)),
+          counted_(parts.metrics.gauge("tandem_api_log_followers", "Logs that are followed.")) {
         stream_.on_closed([closed = closed_] { *closed = true; });
     }
     bool tick() {
@@ -71,6 +73,7 @@ class Follower {
     std::int64_t offset_;
     http::Stream stream_;
     std::shared_ptr<std::atomic<bool>> closed_;
+    telemetry::GaugeHold counted_;
 };
 
 void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName& task,
@@ -85,6 +88,18 @@ void serve(const Parts& parts, Ticker& ticker, Call& call, const model::TaskName
 
 }  // namespace
 
+Parameters log_parameters() {
+    return {
+        {.name = "role", .note = "of this role (default: the first)"},
+        {.name = "rank",
+         .note = "of this rank (default: the first)",
+         .type = ParameterType::number,
+         .high = 1'000'000'000},
+        {.name = "epoch", .note = "of this start; 0: the newest", .type = ParameterType::number},
+        {.name = "offset", .note = "bytes to skip", .type = ParameterType::number},
+        {.name = "follow", .note = "go on until it ends", .type = ParameterType::flag}};
+}
+
 void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     server::TaskWanted wanted{.key = key_of_path(call, kind)};
     const std::string shown =
@@ -92,21 +107,19 @@ void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     const Status allowed =
         allow_read(parts, call, {auth::Area::logs, auth::Verb::read}, wanted.key.project, shown);
     if (!allowed) return call.refuse(allowed.error());
-    auto rank = query_number(call, "rank", -1, 0, 1'000'000);
-    if (!rank) return call.refuse(rank.error());
-    auto epoch = query_number(call, "epoch", 0, 0, INT64_MAX);
-    if (!epoch) return call.refuse(epoch.error());
-    auto offset = query_number(call, "offset", 0, 0, INT64_MAX);
-    if (!offset) return call.refuse(offset.error());
-    wanted.rank = *rank;
-    wanted.epoch = *epoch;
+    // The router has held all of them to their ranges.
+    const auto number = [&](const char* name, std::int64_t otherwise) {
+        return query_number(call, name, otherwise, 0, INT64_MAX).value_or(otherwise);
+    };
+    wanted.role = call.query_or("role");
+    wanted.rank = number("rank", -1);
+    wanted.epoch = number("epoch", 0);
+    const std::int64_t offset = number("offset", 0);
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued = parts.core.query(
-        [&parts, &ticker, shared, wanted, offset = *offset](const core::State& state) {
+    const Status queued =
+        parts.core.query([&parts, &ticker, shared, wanted, offset](const core::State& state) {
             const auto task = server::find_task(state, wanted);
-            if (!task)
-                return shared->refuse(
-                    {ErrorCode::not_found, "it does not exist, or has not been started yet", ""});
+            if (!task) return shared->refuse(task.error());
             // Files are read on the ticker's thread, not on core's.
             ticker.add(milliseconds(0), [&parts, &ticker, shared, task = *task, offset] {
                 serve(parts, ticker, *shared, task, offset);

@@ -6,10 +6,12 @@
 #pragma once
 
 #include "api/call.h"
+#include "api/parameters.h"
 #include "api/ticker.h"
 
 namespace tandem::api {
 
+Parameters log_parameters();
 void logs(const Parts& parts, Ticker& ticker, Call call, model::Kind kind);
 
 }  // namespace tandem::api

@@ -53,11 +53,13 @@ void list(const Parts& parts, Call call) {
 
 void add_old_task_routes(Router& router, const Parts& parts) {
     const auto add = [&](std::string method, std::string pattern, std::string summary, std::function<void(Call)> handler) {
+        const bool method_is_post = method == "POST";
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
                     .handler = std::move(handler),
-                    .summary = std::move(summary)});
+                    .summary = std::move(summary),
+                    .query = method_is_post ? Parameters{dry_run_parameter()} : Parameters{}});
     };
     const std::string replica = collection_path(model::Kind::replica) + "/{name}";
     add("GET", "/api/v1/admin/tasks", "Tasks of before a restore that wait for an operator",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/openapi.h"
 
+#include <algorithm>
 #include <map>
 
 #include "codec/json_writer.h"
@@ -32,22 +33,73 @@ void write_content(JsonWriter& writer, const std::string& type, const std::strin
     writer.end_object();
 }
 
-void write_path_parameters(JsonWriter& writer, const std::string& pattern) {
+std::string type_schema(const Parameter& parameter) {
+    switch (parameter.type) {
+        case ParameterType::flag:
+            return R"({"type":"string","enum":["true","false"]})";
+        case ParameterType::number: {
+            std::string schema =
+                R"({"type":"integer","format":"int64","minimum":)" + std::to_string(parameter.low);
+            if (parameter.high != INT64_MAX)
+                schema += ",\"maximum\":" + std::to_string(parameter.high);
+            return schema + "}";
+        }
+        case ParameterType::choice: {
+            std::string schema;
+            for (const std::string& choice : parameter.choices)
+                schema += (schema.empty() ? "\"" : ",\"") + choice + "\"";
+            return R"({"type":"string","enum":[)" + schema + "]}";
+        }
+        case ParameterType::text:
+            break;
+    }
+    return R"({"type":"string"})";
+}
+
+struct Place {
+    const char* in;  // "path", "query", "header"
+    bool required = false;
+};
+
+void write_parameter(JsonWriter& writer, const Parameter& parameter, Place place) {
+    writer.begin_object();
+    writer.key("name");
+    writer.text(parameter.name);
+    writer.key("in");
+    writer.text(place.in);
+    writer.key("required");
+    writer.boolean(place.required);
+    if (!parameter.note.empty()) {
+        writer.key("description");
+        writer.text(parameter.note);
+    }
+    writer.key("schema");
+    writer.raw(type_schema(parameter));
+    writer.end_object();
+}
+
+bool is_mutation(const Route& route) {
+    return route.method != "GET";
+}
+
+void write_parameters(JsonWriter& writer, const Route& route) {
+    const std::string& pattern = route.pattern;
     writer.key("parameters");
     writer.begin_array();
     for (std::size_t open = pattern.find('{'); open != std::string::npos;
          open = pattern.find('{', open + 1)) {
-        writer.begin_object();
-        writer.key("name");
-        writer.text(pattern.substr(open + 1, pattern.find('}', open) - open - 1));
-        writer.key("in");
-        writer.text("path");
-        writer.key("required");
-        writer.boolean(true);
-        writer.key("schema");
-        writer.raw(R"({"type":"string"})");
-        writer.end_object();
+        const std::string name = pattern.substr(open + 1, pattern.find('}', open) - open - 1);
+        write_parameter(writer, {.name = name}, {.in = "path", .required = true});
     }
+    for (const Parameter& parameter : route.query)
+        write_parameter(writer, parameter, {.in = "query"});
+    const auto dry_run = std::ranges::find(route.query, "dryRun", &Parameter::name);
+    if (is_mutation(route) && dry_run != route.query.end())
+        write_parameter(writer,
+                        {.name = "Idempotency-Key",
+                         .note = "at most 128 characters; the same request under the same key is "
+                                 "answered the same for 24 h"},
+                        {.in = "header"});
     writer.end_array();
 }
 
@@ -58,13 +110,13 @@ void write_responses(JsonWriter& writer, const Route& route) {
     writer.begin_object();
     writer.key("description");
     writer.text("done");
-    write_content(writer, "application/json", "");
+    write_content(writer, "application/json", route.response_schema);
     writer.end_object();
     writer.key("default");
     writer.begin_object();
     writer.key("description");
-    writer.text("what is wrong, and where (" + route.method + ")");
-    write_content(writer, "application/problem+json", "");
+    writer.text("what is wrong, and where");
+    write_content(writer, "application/problem+json", "Problem");
     writer.end_object();
     writer.end_object();
 }
@@ -73,7 +125,7 @@ void write_operation(JsonWriter& writer, const Route& route) {
     writer.begin_object();
     writer.key("summary");
     writer.text(route.summary);
-    write_path_parameters(writer, route.pattern);
+    write_parameters(writer, route);
     if (!route.request_schema.empty()) {
         writer.key("requestBody");
         writer.begin_object();

@@ -53,6 +53,8 @@ struct Parts {
     telemetry::Log log;
     telemetry::Metrics& metrics;
     std::string version;
+    // Sets the metrics that only the process can measure: files, sockets. Before each scrape.
+    std::function<void()> measure_world{};
     std::string gateway_address{};  // shown with ready services: "http://127.0.0.1:8090"
 };
 

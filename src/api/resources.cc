@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/commands.h"
+#include "api/keys.h"
 #include "api/watch.h"
 #include "codec/json_writer.h"
 #include "codec/manifest.h"
@@ -62,45 +63,34 @@ std::string deciding_project(model::Kind kind, const Call& call) {
                : call.path_or_empty("project");
 }
 
+std::unexpected<Error> not_there(const model::ObjectKey& key) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} \"{}\" does not exist", model::info_of(key.kind).singular,
+                            shown_name(key)));
+}
+
+// Others' keys are answered like keys that are not there.
+void get_key(const Parts& parts, Call call, const model::ObjectKey& key) {
+    auto found = parts.reader.find(key);
+    if (!found) return call.refuse(found.error());
+    if (*found && may_see_key(call, (*found)->json)) return call.answer(std::move((*found)->json));
+    if (*found)
+        parts.core.post(model::DenialSeen{
+            .caller = call.caller(), .action = "keys.read", .object = shown_name(key)});
+    call.refuse(not_there(key).error());
+}
+
 void get(const Parts& parts, Call call, model::Kind kind) {
     const model::ObjectKey key = key_of_path(call, kind);
+    if (kind == model::Kind::api_key) return get_key(parts, std::move(call), key);
     const auth::Permission permission{auth::area_of(kind), auth::Verb::read};
     const Status allowed =
         allow_read(parts, call, permission, deciding_project(kind, call), shown_name(key));
     if (!allowed) return call.refuse(allowed.error());
     auto found = parts.reader.find(key);
     if (!found) return call.refuse(found.error());
-    if (!*found)
-        return call.refuse({ErrorCode::not_found,
-                            fmt::format("{} \"{}\" does not exist", model::info_of(kind).singular,
-                                        shown_name(key)),
-                            ""});
+    if (!*found) return call.refuse(not_there(key).error());
     call.answer(std::move((*found)->json));
-}
-
-std::string render_list(model::Kind kind, const core::ListPage& page) {
-    std::string json;
-    codec::JsonWriter writer(json);
-    writer.begin_object();
-    writer.key("apiVersion");
-    writer.text("tandem/v1");
-    writer.key("kind");
-    writer.text(std::string(model::name_of(kind)) + "List");
-    writer.key("metadata");
-    writer.begin_object();
-    writer.key("resourceVersion");
-    writer.number(page.version);
-    writer.key("continue");
-    writer.text(page.continue_token);
-    writer.key("remaining");
-    writer.number(page.remaining);
-    writer.end_object();
-    writer.key("items");
-    writer.begin_array();
-    for (const core::ObjectText& item : page.items) writer.raw(item.json);
-    writer.end_array();
-    writer.end_object();
-    return json;
 }
 
 Result<core::ListQuery> list_query(const Parts&, const Call& call, model::Kind kind) {
@@ -126,7 +116,9 @@ Result<core::ListQuery> list_query(const Parts&, const Call& call, model::Kind k
 void list(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     auto query = list_query(parts, call, kind);
     if (!query) return call.refuse(query.error());
-    if (call.query_flag("watch")) return watch(parts, ticker, std::move(call), *query);
+    const bool own_keys = kind == model::Kind::api_key && !sees_all_keys(call);
+    if (call.query_flag("watch")) return watch(parts, ticker, std::move(call), *query, own_keys);
+    if (own_keys) return list_own_keys(parts, std::move(call), *query);
     auto page = parts.reader.list(*query);
     if (!page) return call.refuse(page.error());
     call.answer(render_list(kind, *page));
@@ -144,6 +136,23 @@ void batch(const Parts& parts, Call call) {
     send_command(parts, std::move(call), std::move(*actions), Show::outcomes);
 }
 
+Parameters list_parameters() {
+    return {{.name = "watch",
+             .note = "answer with a stream of server-sent events",
+             .type = ParameterType::flag},
+            {.name = "resourceVersion",
+             .note = "with watch: the version to go on from (default: now)",
+             .type = ParameterType::number},
+            {.name = "labelSelector", .note = "a=b,c!=d,e,!f"},
+            {.name = "fieldSelector", .note = "status.phase=running,spec.queue=q,metadata.name=x"},
+            {.name = "limit",
+             .note = "of one page",
+             .type = ParameterType::number,
+             .low = 1,
+             .high = 500},
+            {.name = "continue", .note = "metadata.continue of the page before"}};
+}
+
 void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind kind) {
     const std::string schema(model::name_of(kind));
     const std::string words(model::info_of(kind).plural);
@@ -151,13 +160,17 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
     const std::string item = collection + "/{name}";
     const auto add = [&](std::string method, const std::string& pattern, std::string summary,
                          RouteHandler handler, bool takes_body = false) {
+        const bool is_list = method == "GET" && pattern != item;
         router.add({.method = std::move(method),
                     .pattern = pattern,
                     .door = Door::caller,
                     .handler = std::move(handler),
                     .summary = std::move(summary),
                     .request_schema = takes_body ? schema : "",
-                    .response_schema = schema});
+                    .response_schema = is_list ? schema + "List" : schema,
+                    .query = is_list           ? list_parameters()
+                             : method == "GET" ? Parameters{}
+                                               : Parameters{dry_run_parameter()}});
     };
     add("GET", collection, "List or watch " + words,
         [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
@@ -193,6 +206,31 @@ std::string collection_path(model::Kind kind) {
     return path + "/" + std::string(info.plural);
 }
 
+std::string render_list(model::Kind kind, const core::ListPage& page) {
+    std::string json;
+    codec::JsonWriter writer(json);
+    writer.begin_object();
+    writer.key("apiVersion");
+    writer.text("tandem/v1");
+    writer.key("kind");
+    writer.text(std::string(model::name_of(kind)) + "List");
+    writer.key("metadata");
+    writer.begin_object();
+    writer.key("resourceVersion");
+    writer.number(page.version);
+    writer.key("continue");
+    writer.text(page.continue_token);
+    writer.key("remaining");
+    writer.number(page.remaining);
+    writer.end_object();
+    writer.key("items");
+    writer.begin_array();
+    for (const core::ObjectText& item : page.items) writer.raw(item.json);
+    writer.end_array();
+    writer.end_object();
+    return json;
+}
+
 model::ObjectKey key_of_path(const Call& call, model::Kind kind) {
     return {kind, call.path_or_empty("project"), call.path_or_empty("namespace"),
             call.path_or_empty("name")};
@@ -207,7 +245,8 @@ void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker) {
                 .handler = [&parts](Call call) { batch(parts, std::move(call)); },
                 .summary = "Do up to 1000 actions, all or none",
                 .request_schema = "BatchRequest",
-                .response_schema = "Outcomes"});
+                .response_schema = "Outcomes",
+                .query = {dry_run_parameter()}});
 }
 
 }  // namespace tandem::api

@@ -8,6 +8,9 @@
 
 namespace tandem::api {
 
+// {"apiVersion", "kind": "JobList", "metadata", "items"}
+std::string render_list(model::Kind kind, const core::ListPage& page);
+
 void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker);
 
 // "/api/v1/projects/{project}/namespaces/{namespace}/jobs"

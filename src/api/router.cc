@@ -2,7 +2,6 @@
 #include "api/router.h"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 namespace tandem::api {
@@ -40,7 +39,11 @@ std::string join_methods(const std::set<std::string>& methods) {
 
 }  // namespace
 
+Router::Router(const Parts& parts)
+    : parts_(parts), access_log_(std::make_unique<AccessLog>(parts.log, parts.metrics)) {}
+
 void Router::add(Route route) {
+    route.meter = std::make_shared<RouteMeter>(parts_.metrics, route.method, route.pattern);
     Parsed parsed{.segments = split_path(route.pattern), .route = routes_.size()};
     auto& bucket = by_length_[parsed.segments.size()];
     // Fixed words before variables: "/usage/report" is no "/usage/{name}".
@@ -75,41 +78,71 @@ Result<server::Identity> Router::identify(const http::Request& request, Door doo
     return parts_.core.access()->identify(header.substr(7), parts_.core.now());
 }
 
-void Router::route(http::Request request, http::Responder responder) const {
-    const std::vector<std::string> path = split_path(request.path);
-    Call call{std::move(request), std::move(responder), {}, {}};
+Router::Found Router::find(const std::vector<std::string>& path, const std::string& method) const {
+    Found found;
     const auto bucket = by_length_.find(path.size());
-    std::set<std::string> methods;
     const std::span<const Parsed> candidates =
         bucket == by_length_.end() ? std::span<const Parsed>() : bucket->second;
     for (const Parsed& parsed : candidates) {
         if (!matches(parsed.segments, path)) continue;
         const Route& route = routes_[parsed.route];
-        const bool head = call.request.method == "HEAD" && route.method == "GET";
-        if (route.method != call.request.method && !head) {
-            methods.insert(route.method);
-            continue;
+        if (route.method == method || (method == "HEAD" && route.method == "GET")) {
+            found.parsed = &parsed;
+            return found;
         }
-        auto who = identify(call.request, route.door);
-        if (!who) {
-            parts_.core.post(model::DenialSeen{
-                .caller = {.subject = "unknown", .key_id = {}, .request_id = call.request.id},
-                .action = "authenticate",
-                .object = route.pattern});
-            return call.refuse(who.error());
-        }
-        call.who = std::move(*who);
-        for (std::size_t i = 0; i < path.size(); ++i)
-            if (is_variable(parsed.segments[i]))
-                call.path[parsed.segments[i].substr(1, parsed.segments[i].size() - 2)] = path[i];
-        return route.handler(std::move(call));
+        found.methods.insert(route.method);
     }
-    if (methods.empty())
+    return found;
+}
+
+void Router::enter(const Parsed& parsed, const std::vector<std::string>& path, Call call) const {
+    const Route& route = routes_[parsed.route];
+    call.exchange->facts.meter = route.meter.get();
+    auto who = identify(call.request, route.door);
+    if (!who) {
+        parts_.core.post(model::DenialSeen{
+            .caller = {.subject = "unknown", .key_id = {}, .request_id = call.request.id},
+            .action = "authenticate",
+            .object = route.pattern});
+        return call.refuse(who.error());
+    }
+    call.who = std::move(*who);
+    call.exchange->facts.subject = call.who.subject;
+    call.exchange->facts.key_id = call.who.key_id;
+    // A gateway of another version may say more than this server knows.
+    if (!call.request.query.empty() && route.door != Door::host)
+        if (const Status right = check_query(call.request.query, route.query); !right)
+            return call.refuse(right.error());
+    for (std::size_t i = 0; i < path.size(); ++i)
+        if (is_variable(parsed.segments[i]))
+            call.path[parsed.segments[i].substr(1, parsed.segments[i].size() - 2)] = path[i];
+    route.handler(std::move(call));
+}
+
+void Router::route(http::Request request, http::Responder responder) const {
+    const std::vector<std::string> path = split_path(request.path);
+    auto exchange = std::make_shared<Exchange>(*access_log_, request, std::move(responder));
+    Call call{.request = std::move(request),
+              .responder = http::Responder(exchange, 0),
+              .who = {},
+              .path = {},
+              .exchange = exchange};
+    const Found found = find(path, call.request.method);
+    if (found.parsed) return enter(*found.parsed, path, std::move(call));
+    if (found.methods.empty())
         return call.refuse({ErrorCode::not_found, "there is nothing at this path", ""});
     http::Response response =
         http::problem(405, "this path does not take " + call.request.method, "method_not_allowed");
-    response.headers.add("Allow", join_methods(methods));
+    response.headers.add("Allow", join_methods(found.methods));
     call.responder.respond(std::move(response));
+}
+
+void Router::note_refusal(const http::RefusedRequest& refused) const {
+    access_log_->record({.request_id = refused.id,
+                         .method = refused.method,
+                         .path = refused.path,
+                         .peer = refused.peer},
+                        refused.status, false, std::chrono::microseconds(0));
 }
 
 }  // namespace tandem::api

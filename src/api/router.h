@@ -11,10 +11,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "api/call.h"
+#include "api/parameters.h"
 
 namespace tandem::api {
 
@@ -30,11 +33,13 @@ struct Route {
     std::string summary{};         // for OpenAPI
     std::string request_schema{};  // component names; empty: none
     std::string response_schema{};
+    Parameters query{};                   // all that it takes; anything else is refused
+    std::shared_ptr<RouteMeter> meter{};  // made by add()
 };
 
 class Router {
   public:
-    explicit Router(const Parts& parts) : parts_(parts) {}
+    explicit Router(const Parts& parts);
 
     void add(Route route);
     // First route without a rule or handler; null when all is well.
@@ -42,15 +47,25 @@ class Router {
     const std::vector<Route>& routes() const { return routes_; }
 
     void route(http::Request request, http::Responder responder) const;
+    // What the HTTP server answered by itself, for the access log.
+    void note_refusal(const http::RefusedRequest& refused) const;
 
   private:
     struct Parsed {
         std::vector<std::string> segments{};  // "{x}" for a variable
         std::size_t route = 0;
     };
+    // Where a path leads: the route, or the methods that the path would take.
+    struct Found {
+        const Parsed* parsed = nullptr;
+        std::set<std::string> methods{};
+    };
+    Found find(const std::vector<std::string>& path, const std::string& method) const;
+    void enter(const Parsed& parsed, const std::vector<std::string>& path, Call call) const;
     Result<server::Identity> identify(const http::Request& request, Door door) const;
 
     const Parts& parts_;
+    std::unique_ptr<AccessLog> access_log_;
     std::vector<Route> routes_;
     std::map<std::size_t, std::vector<Parsed>> by_length_;
 };

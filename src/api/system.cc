@@ -58,12 +58,6 @@ void health(const Parts& parts, Call call) {
     if (!queued) shared->refuse(queued.error());
 }
 
-void metrics(const Parts& parts, Call call) {
-    http::Response response{.status = 200, .headers = {}, .body = parts.metrics.render_prometheus_text()};
-    response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    call.responder.respond(std::move(response));
-}
-
 Status allow_admin(const Parts& parts, const Call& call, auth::Verb verb) {
     return allow_read(parts, call, {auth::Area::admin, verb}, "", call.request.path);
 }
@@ -187,7 +181,6 @@ void add_system_routes(Router& router, const Parts& parts, Errands& errands) {
     add("GET", "/healthz", Door::open, "Is the server ready?", health);
     add("GET", "/api/v1/version", Door::open, "Version of the server", version);
     add("GET", "/api/v1/whoami", Door::caller, "Subject, key and roles of the caller", whoami);
-    add("GET", "/metrics", Door::caller, "Metrics as Prometheus text", metrics);
     const auto add_errand = [&](std::string method, std::string pattern, std::string summary,
                                 void (*handler)(const Parts&, Errands&, Call)) {
         router.add({.method = std::move(method),

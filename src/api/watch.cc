@@ -8,6 +8,7 @@
 #include "base/quantity.h"
 #include "codec/manifest.h"
 #include "model/selector.h"
+#include "telemetry/meters.h"
 
 namespace tandem::api {
 namespace {
@@ -21,9 +22,17 @@ struct Filter {
     core::ListQuery query{};
     std::vector<model::Requirement> labels{};
     std::vector<model::Requirement> fields{};
+    std::string key_subject{};  // not empty: only this one's keys
 
+    bool is_own_key(const core::ChangeText& change) const {
+        const auto document = codec::parse_json(change.json);
+        const codec::Value* spec = document ? document->find("spec") : nullptr;
+        const codec::Value* subject = spec ? spec->find("subject") : nullptr;
+        return subject && subject->text_or_empty() == key_subject;
+    }
     bool in_scope(const core::ChangeText& change) const {
         if (change.kind != query.kind) return false;
+        if (!key_subject.empty()) return is_own_key(change);
         if (!query.project.empty() && change.project != query.project) return false;
         if (!query.name_space.empty() && change.name_space != query.name_space) return false;
         const std::string& project =
@@ -55,7 +64,11 @@ struct Filter {
 class WatchSession : public std::enable_shared_from_this<WatchSession> {
   public:
     WatchSession(const Parts& parts, Filter filter, std::int64_t from, http::Stream stream)
-        : parts_(parts), filter_(std::move(filter)), last_(from), stream_(std::move(stream)) {}
+        : parts_(parts),
+          filter_(std::move(filter)),
+          last_(from),
+          stream_(std::move(stream)),
+          counted_(parts.metrics.gauge("tandem_api_watchers", "Open watches.")) {}
 
     void begin() {
         listener_ = parts_.core.changes().listen([weak = weak_from_this()] {
@@ -134,6 +147,7 @@ class WatchSession : public std::enable_shared_from_this<WatchSession> {
     std::atomic<bool> live_ = false;
     std::atomic<bool> closed_ = false;
     http::Stream stream_;
+    telemetry::GaugeHold counted_;
     std::shared_ptr<server::Broadcast<server::PublishedBatch>::Listener> listener_;
 };
 
@@ -155,8 +169,10 @@ Result<std::int64_t> start_version(const Parts& parts, const Call& call,
 
 }  // namespace
 
-void watch(const Parts& parts, Ticker& ticker, Call call, const core::ListQuery& query) {
+void watch(const Parts& parts, Ticker& ticker, Call call, const core::ListQuery& query,
+           bool own_keys) {
     Filter filter{.query = query, .labels = {}, .fields = {}};
+    if (own_keys) filter.key_subject = call.who.subject;
     auto labels = model::parse_label_selector(query.label_selector);
     if (!labels) return call.refuse(labels.error());
     auto fields = model::parse_field_selector(query.field_selector, query.kind);

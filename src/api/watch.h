@@ -14,7 +14,9 @@
 
 namespace tandem::api {
 
-// From ?resourceVersion=N (or Last-Event-ID) on; without it from now.
-void watch(const Parts& parts, Ticker& ticker, Call call, const core::ListQuery& query);
+// From ?resourceVersion=N (or Last-Event-ID) on; without it from now. own_keys: of keys, only the
+// caller's.
+void watch(const Parts& parts, Ticker& ticker, Call call, const core::ListQuery& query,
+           bool own_keys);
 
 }  // namespace tandem::api

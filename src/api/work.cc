@@ -154,12 +154,14 @@ void view(const Parts& parts, Call call, auth::Area area, std::string (*render)(
 std::string render_queues(const core::State& state) { return render_lines(state.planner.queue_lines(), write_queue_line); }
 std::string render_pools(const core::State& state) { return render_lines(state.planner.pool_lines(), write_pool_line); }
 
-void add(Router& router, std::string method, std::string pattern, std::string summary, RouteHandler handler) {
+void add(Router& router, std::string method, std::string pattern, std::string summary, RouteHandler handler,
+         Parameters query = {}) {
     router.add({.method = std::move(method),
                 .pattern = std::move(pattern),
                 .door = Door::caller,
                 .handler = std::move(handler),
-                .summary = std::move(summary)});
+                .summary = std::move(summary),
+                .query = std::move(query)});
 }
 
 }  // namespace
@@ -171,20 +173,20 @@ void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
     add(router, "POST", job + "/cancel", "Cancel a job", [&parts](Call call) {
         std::vector<model::Action> actions{model::CancelJob{key_of_path(call, model::Kind::job)}};
         send_command(parts, std::move(call), std::move(actions), Show::object);
-    });
+    }, {dry_run_parameter()});
     add(router, "POST", job + "/retry", "Start a finished job again", [&parts](Call call) {
         std::vector<model::Action> actions{model::RetryJob{key_of_path(call, model::Kind::job)}};
         send_command(parts, std::move(call), std::move(actions), Show::object);
-    });
+    }, {dry_run_parameter()});
     for (const model::Kind kind : {model::Kind::job, model::Kind::service}) {
         const std::string& base = kind == model::Kind::job ? job : service;
         add(router, "GET", base + "/why", "Why it is as it is, and what would change it",
-            [&parts, kind](Call call) { why(parts, std::move(call), kind); });
+            [&parts, kind](Call call) { why(parts, std::move(call), kind); }, {language_parameter()});
         add(router, "GET", base + "/logs", "Output of one of its replicas",
-            [&parts, &ticker, kind](Call call) { logs(parts, ticker, std::move(call), kind); });
+            [&parts, &ticker, kind](Call call) { logs(parts, ticker, std::move(call), kind); }, log_parameters());
     }
     add(router, "GET", replica + "/logs", "Output of a replica",
-        [&parts, &ticker](Call call) { logs(parts, ticker, std::move(call), model::Kind::replica); });
+        [&parts, &ticker](Call call) { logs(parts, ticker, std::move(call), model::Kind::replica); }, log_parameters());
     add(router, "GET", "/api/v1/queues-view", "Use and waiting work of every queue",
         [&parts](Call call) { view(parts, std::move(call), auth::Area::queues, render_queues); });
     add(router, "GET", "/api/v1/pools-view", "Devices of every pool",

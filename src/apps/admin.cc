@@ -11,11 +11,23 @@
 #include "apps/process.h"
 #include "apps/rest.h"
 #include "base/quantity.h"
+#include "cli/exit_code.h"
 #include "codec/json_writer.h"
 #include "crypto/api_key.h"
 
 namespace tandem::apps {
 namespace {
+
+constexpr const char* help =
+    "Acts on the installation itself; the server must run\n"
+    "Usage: tandem admin backup FILE | restore FILE | check | export-history FILE\n\n"
+    "  backup FILE          write a copy of the store, while work goes on\n"
+    "  restore FILE         check a backup and apply it at the next start\n"
+    "  check                read every page of the store\n"
+    "  export-history FILE  segments, rows and changes as NDJSON\n\n"
+    "Examples:\n"
+    "  tandem admin backup /var/backups/tandem.db\n"
+    "  tandem admin check\n";
 
 int complain(const Error& error) {
     fmt::print(stderr, "tandem admin: {}{}\n", error.field.empty() ? "" : error.field + ": ", error.message);
@@ -150,8 +162,12 @@ Status recover_key(const Home& home) {
 }  // namespace
 
 int admin(const std::vector<std::string>& arguments) {
-    Rest rest(Home::find());
     const std::string verb = arguments.empty() ? "" : arguments[0];
+    if (std::ranges::any_of(arguments, [](const std::string& word) { return word == "-h" || word == "--help"; })) {
+        fmt::print("{}", help);
+        return 0;
+    }
+    Rest rest(Home::find());
     if (verb == "check" && arguments.size() == 1) {
         if (const auto done = rest.post("/api/v1/admin/check"); !done) return complain(done.error());
         fmt::print("the store passes its integrity check\n");

@@ -13,7 +13,10 @@
 #include "apps/options.h"
 #include "apps/process.h"
 #include "apps/rest.h"
+#include "cli/exit_code.h"
+#include "codec/document.h"
 #include "codec/json_writer.h"
+#include "net/http/message.h"
 
 namespace tandem::apps {
 namespace {
@@ -24,13 +27,19 @@ constexpr Duration end_deadline = seconds(120);
 
 int complain(const std::string& verb, const Error& error) {
     fmt::print(stderr, "tandem {}: {}{}\n", verb, error.field.empty() ? "" : error.field + ": ", error.message);
-    return error.code == ErrorCode::invalid ? 2 : 1;
+    return cli::exit_code_of(error.code);
 }
 
-bool wants_json(const std::vector<std::string>& arguments) {
-    for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
-        if ((arguments[i] == "-o" || arguments[i] == "--output") && arguments[i + 1] == "json") return true;
-    return std::find(arguments.begin(), arguments.end(), "-o=json") != arguments.end();
+// "-o json", "-ojson", "--output=json": the last one given.
+std::string output_of(const std::vector<std::string>& arguments) {
+    std::string output = "table";
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& word = arguments[i];
+        if ((word == "-o" || word == "--output") && i + 1 < arguments.size()) output = arguments[i + 1];
+        if (word.starts_with("-o") && word.size() > 2 && word[2] != '-') output = word.substr(word[2] == '=' ? 3 : 2);
+        if (word.starts_with("--output=")) output = word.substr(9);
+    }
+    return output;
 }
 
 bool has_word(const std::vector<std::string>& arguments, const std::string& word) {
@@ -86,12 +95,31 @@ struct LiveTask {
     std::string name{};
     std::string phase{};
 };
+// All pages of a list, as far as the server gives them.
+std::vector<codec::Value> list_all(Rest& rest, const std::string& path) {
+    constexpr int pages_max = 10'000;
+    std::vector<codec::Value> items;
+    std::string token;
+    for (int i = 0; i < pages_max; ++i) {
+        auto page = rest.get(path + (token.empty() ? "" : "&continue=" + http::encode_component(token)));
+        const codec::Value* found = page ? page->find("items") : nullptr;
+        if (!found) break;
+        items.insert(items.end(), found->items.begin(), found->items.end());
+        const codec::Value* meta = page->find("metadata");
+        const codec::Value* next = meta ? meta->find("continue") : nullptr;
+        token = next ? std::string(next->text_or_empty()) : "";
+        if (token.empty()) break;
+    }
+    return items;
+}
+
+// Of work that has not ended.
+const std::string not_ended =
+    "?limit=500&fieldSelector=" + http::encode_component("status.phase!=succeeded,status.phase!=failed,status.phase!=cancelled");
+
 std::vector<LiveTask> live_tasks(Rest& rest) {
     std::vector<LiveTask> tasks;
-    const auto page = rest.get("/api/v1/replicas?limit=500");
-    const codec::Value* items = page ? page->find("items") : nullptr;
-    if (!items) return tasks;
-    for (const codec::Value& item : items->items) {
+    for (const codec::Value& item : list_all(rest, "/api/v1/replicas" + not_ended)) {
         const codec::Value* meta = item.find("metadata");
         const codec::Value* status = item.find("status");
         const codec::Value* phase = status ? status->find("phase") : nullptr;
@@ -105,10 +133,7 @@ std::vector<LiveTask> live_tasks(Rest& rest) {
 }
 
 void cancel_jobs(Rest& rest) {
-    const auto page = rest.get("/api/v1/jobs?limit=500");
-    const codec::Value* items = page ? page->find("items") : nullptr;
-    if (!items) return;
-    for (const codec::Value& item : items->items) {
+    for (const codec::Value& item : list_all(rest, "/api/v1/jobs" + not_ended)) {
         const codec::Value* meta = item.find("metadata");
         (void)rest.post(fmt::format("/api/v1/projects/{}/namespaces/{}/jobs/{}/cancel", meta->find("project")->text_or_empty(),
                                     meta->find("namespace")->text_or_empty(), meta->find("name")->text_or_empty()));
@@ -148,9 +173,10 @@ int up(const std::vector<std::string>& arguments) {
     }
     if (const Status possible = check_options(home, *parsed.options); !possible) return complain("up", possible.error());
     if (const Status made = home.make(); !made) return complain("up", made.error());
-    if (const Status saved = save_options(home, *parsed.options); !saved) return complain("up", saved.error());
     for (const char* name : {"server", "gateway"})
         if (const Status ready = ensure_running(home, name, *parsed.options); !ready) return complain("up", ready.error());
+    // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
+    if (const Status saved = save_options(home, *parsed.options); !saved) return complain("up", saved.error());
     say_ready(home);
     return 0;
 }
@@ -183,7 +209,7 @@ int status(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
     const auto server = find_running(home.run_file("server"));
     const auto gateway = find_running(home.run_file("gateway"));
-    if (wants_json(arguments)) {
+    if (const std::string output = output_of(arguments); output != "table") {
         std::string json;
         codec::JsonWriter writer(json);
         writer.begin_object();
@@ -192,7 +218,8 @@ int status(const std::vector<std::string>& arguments) {
         write_process(writer, "server", server);
         write_process(writer, "gateway", gateway);
         writer.end_object();
-        fmt::print("{}\n", json);
+        if (const auto value = codec::parse_json(json); value && output == "yaml") json = codec::render_yaml(*value);
+        fmt::print("{}{}", json, json.ends_with('\n') ? "" : "\n");
     } else {
         const auto line = [](const char* name, const std::optional<RunRecord>& record) {
             if (record)

@@ -9,6 +9,7 @@
 #include "apps/options.h"
 #include "apps/process.h"
 #include "gateway/gateway.h"
+#include "telemetry/process.h"
 
 namespace tandem::apps {
 namespace {
@@ -47,6 +48,7 @@ int gateway_main(const std::vector<std::string>& arguments) {
     const auto level = telemetry::parse_level(parsed.options->log_level);
     const telemetry::Log log = telemetry::Log::to_stderr(level.value_or(telemetry::Level::info));
     telemetry::Metrics metrics;
+    telemetry::set_build_info(metrics, TANDEM_VERSION);
     auto gateway = start(home, *parsed.options, log, metrics);
     if (!gateway) {
         const Error& error = gateway.error();

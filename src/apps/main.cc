@@ -8,6 +8,7 @@
 
 #include "apps/control.h"
 #include "apps/gateway_main.h"
+#include "apps/host_verbs.h"
 #include "apps/server_main.h"
 #include "cli/cli.h"
 
@@ -27,14 +28,7 @@ int main(int argc, char** argv) {
     if (verb == "gateway") return tandem::apps::gateway_main(rest_of(argc, argv));
     tandem::cli::Options options;
     options.version = TANDEM_VERSION;
-    options.host_verbs = {
-        {"up", "Start server and gateway on this machine", tandem::apps::up},
-        {"down", "Stop them; --all ends the tasks too", tandem::apps::down},
-        {"status", "What runs on this machine", tandem::apps::status},
-        {"admin", "backup, restore, check, export-history, tasks, recover-key: see tandem admin", tandem::apps::admin},
-        {"sim", "Run the simulator (tandem-sim)", tandem::apps::sim},
-        {"doctor", "Check this machine and its installation", tandem::apps::doctor},
-    };
+    options.host_verbs = tandem::apps::host_verbs();
     options.find_local = tandem::apps::find_local;
     return tandem::cli::run(argc, argv, tandem::cli::make_process_terminal(), options);
 }

@@ -56,8 +56,11 @@ std::string options_file(const Home& home) { return home.root() + "/options.json
 
 Parsed parse_up_options(const std::string& verb, const std::vector<std::string>& arguments, const UpOptions& defaults) {
     UpOptions options = defaults;
-    CLI::App app("tandem " + verb);
+    CLI::App app(verb == "up" ? "Start server and gateway on this machine; again: nothing changes" : "Run the " + verb + " in the foreground",
+                 "tandem " + verb);
     declare(app, options);
+    app.footer("Examples:\n  tandem " + verb + "\n  tandem " + verb + " --slices 4 --over-commit 2\n"
+               "The home is $TANDEM_HOME, else ~/.tandem; options are kept there for the next start.");
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
         app.parse(reversed);

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "apps/intent_router.h"
 #include "apps/options.h"
 #include "apps/process.h"
+#include "apps/world_meters.h"
 #include "blob/blob_store.h"
 #include "codec/manifest.h"
 #include "core/access.h"
@@ -199,6 +201,7 @@ class ServerProcess {
         std::filesystem::remove(home_.run_file("server"));
         http_->stop(stop_grace);
         core_->stop();
+        serving_ = nullptr;
         http_.reset();
         api_.reset();
         keeper_.reset();
@@ -246,14 +249,17 @@ class ServerProcess {
         const std::string scheme = options_.tls_certificate.empty() ? "http://" : "https://";
         TANDEM_LET(api, api::Api::make({.core = *core_, .reader = store_->reader(), .blobs = *blobs_,
                                         .logs = *logs_, .admin = *admin_, .log = log_, .metrics = metrics_,
-                                        .version = TANDEM_VERSION, .gateway_address = gateway_url(options_)}));
+                                        .version = TANDEM_VERSION, .measure_world = [this] { meters_.measure(*store_, serving_.load()); },
+                                        .gateway_address = gateway_url(options_)}));
         api_ = std::move(api);
         TANDEM_LET(http, http_options(home_, options_));
         http.body_gate = [this](const http::Request& request) { return api_->admit_body(request); };
+        http.on_refused = [this](const http::RefusedRequest& refused) { api_->note_refusal(refused); };
         TANDEM_LET(server, http::Server::start(std::move(http), [this](http::Request request, http::Responder responder) {
                        api_->handle(std::move(request), std::move(responder));
                    }));
         http_ = std::move(server);
+        serving_ = http_.get();
         TANDEM_LET(address, parse_address(options_.listen, "--listen"));
         const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
         const std::string url = fmt::format("{}{}:{}", scheme, host, http_->port());
@@ -270,6 +276,7 @@ class ServerProcess {
     UpOptions options_;
     telemetry::Log log_;
     telemetry::Metrics metrics_;
+    WorldMeters meters_{metrics_, home_};
     std::unique_ptr<store::sqlite::SqliteStore> store_;
     std::unique_ptr<blob::BlobStore> blobs_;
     std::unique_ptr<server::CoreThread> core_;
@@ -281,6 +288,7 @@ class ServerProcess {
     std::unique_ptr<StoreAdmin> admin_;
     std::unique_ptr<api::Api> api_;
     std::unique_ptr<http::Server> http_;
+    std::atomic<const http::Server*> serving_ = nullptr;  // for the API's threads
 };
 
 }  // namespace

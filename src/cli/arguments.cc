@@ -6,7 +6,10 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 
+#include "cli/examples.h"
 #include "cli/exit_code.h"
+#include "cli/suggest.h"
+#include "cli/table.h"
 
 namespace tandem::cli {
 namespace {
@@ -40,7 +43,9 @@ CLI::App* add_verb(CLI::App& app, Arguments& a, const std::string& name, const s
     CLI::App* verb = app.add_subcommand(name, summary);
     add_where(*verb, a);
     add_show(*verb, a);
-    verb->callback([&a, name, parent] { a.verb = parent.empty() ? name : parent + " " + name; });
+    const std::string whole = parent.empty() ? name : parent + " " + name;
+    verb->callback([&a, whole] { a.verb = whole; });
+    verb->footer(examples_of(whole));
     return verb;
 }
 
@@ -92,7 +97,8 @@ void add_object_verbs(CLI::App& app, Arguments& a) {
     add_words(wait, a, "KIND NAME", 1, 2);
     wait->add_option(
         "--for", a.wait_for,
-        "phase=A[,B...], finished, ready or deleted (default: finished; services: ready)");
+        "phase=A[,B...], condition=NAME, finished, ready or deleted (default: finished; services: "
+        "ready)");
     wait->add_option("--timeout", a.timeout, "give up after this time, such as 5m");
 }
 
@@ -100,6 +106,7 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
     CLI::App* logs = add_verb(app, a, "logs", "Show output: logs job/NAME");
     add_words(logs, a, "KIND NAME", 1, 2);
     logs->add_flag("-f,--follow", a.follow, "go on until it ends");
+    logs->add_option("--role", a.role, "of this role (default: the first)");
     logs->add_option("--rank", a.rank, "of this rank (default: the first)")
         ->check(CLI::NonNegativeNumber);
     logs->add_option("--epoch", a.epoch, "of this start (default: the newest)")
@@ -195,6 +202,100 @@ void add_access_verbs(CLI::App& app, Arguments& a) {
     add_verb(*context, a, "list", "List contexts", "context");
 }
 
+std::vector<std::string> names_of_verbs(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(verb->get_name());
+    return names;
+}
+
+std::string join(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+std::vector<std::string> options_of(const CLI::App& verb) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : verb.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+// How far the words name a verb, and what is wrong with the word after that; empty: nothing.
+struct Way {
+    const CLI::App* verb;
+    std::string path = "tandem";
+    std::string wrong{};
+};
+
+Way find_way(const CLI::App& app, const std::vector<std::string>& words) {
+    Way way{.verb = &app};
+    for (const std::string& word : words) {
+        if (word.starts_with('-')) break;
+        const auto names = names_of_verbs(*way.verb);
+        if (names.empty()) break;
+        if (std::ranges::find(names, word) == names.end()) {
+            way.wrong = "\"" + word.substr(0, 40) + "\" is no verb" +
+                        (way.verb == &app ? "" : " of " + way.path) + did_you_mean(word, names);
+            return way;
+        }
+        way.verb = way.verb->get_subcommand(word);
+        way.path += " " + word;
+    }
+    if (const auto names = names_of_verbs(*way.verb); !names.empty() && way.verb != &app)
+        way.wrong = "say what to do: " + join(names);
+    return way;
+}
+
+// An option that the verb does not have, with the one that was likely meant.
+std::string unknown_option(const CLI::App& verb, const std::vector<std::string>& words) {
+    const auto names = options_of(verb);
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (!name.starts_with("--") || std::ranges::find(names, name) != names.end()) continue;
+        return "there is no option " + name.substr(0, 40) + did_you_mean(name, names);
+    }
+    return {};
+}
+
+bool asks_for_help(const std::vector<std::string>& words) {
+    return std::ranges::any_of(words, [](const std::string& word) {
+        return word == "-h" || word == "--help" || word == "--help-all";
+    });
+}
+
+int refuse(const Terminal& terminal, const Way& way, const std::string& wrong) {
+    terminal.err("tandem: " + printable(wrong) + "\nTry: " + way.path + " --help\n");
+    return exit_usage;
+}
+
+ParsedArguments parse_with(CLI::App& app, std::vector<std::string> words, Arguments& a,
+                           const Terminal& terminal) {
+    const Way way = find_way(app, words);
+    if (!way.wrong.empty() && !asks_for_help(words))
+        return {.exit_code = refuse(terminal, way, way.wrong)};
+    if (words.empty()) {
+        terminal.err(app.help());
+        return {.exit_code = exit_usage};
+    }
+    const std::string wrong_option = unknown_option(*way.verb, words);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    try {
+        app.parse(std::move(words));
+    } catch (const CLI::CallForHelp&) {
+        terminal.out(app.help());
+        return {.exit_code = exit_ok};
+    } catch (const CLI::CallForAllHelp&) {
+        terminal.out(app.help("", CLI::AppFormatMode::All));
+        return {.exit_code = exit_ok};
+    } catch (const CLI::Error& error) {
+        return {.exit_code =
+                    refuse(terminal, way, wrong_option.empty() ? error.what() : wrong_option)};
+    }
+    return {.arguments = std::move(a)};
+}
+
 }  // namespace
 
 ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& terminal,
@@ -216,23 +317,15 @@ ParsedArguments parse_arguments(std::vector<std::string> words, const Terminal& 
     for (const HostVerb& verb : options.host_verbs)
         app.add_subcommand(verb.name, verb.summary)->group("This host")->prefix_command();
     app.footer(
+        "First steps:\n"
+        "  tandem up                     start server and gateway on this machine\n"
+        "  tandem run -- echo hello      one command as a job\n"
+        "  tandem get jobs               what became of it\n"
+        "  tandem help VERB              options and examples of a verb\n\n"
         "Exit codes: 0 ok, 1 the work failed, 2 usage, 3 not found, 4 denied, 5 conflict, 6 "
         "unavailable, 7 timeout,\n"
         "8 a limit is reached, 9 internal error. `run` returns the exit code of its command.");
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
-    try {
-        app.parse(std::move(words));
-    } catch (const CLI::CallForHelp&) {
-        terminal.out(app.help());
-        return {.exit_code = exit_ok};
-    } catch (const CLI::CallForAllHelp&) {
-        terminal.out(app.help("", CLI::AppFormatMode::All));
-        return {.exit_code = exit_ok};
-    } catch (const CLI::Error& error) {
-        terminal.err(std::string("tandem: ") + error.what() + "\nTry: tandem --help\n");
-        return {.exit_code = exit_usage};
-    }
-    return {.arguments = std::move(a)};
+    return parse_with(app, std::move(words), a, terminal);
 }
 
 }  // namespace tandem::cli

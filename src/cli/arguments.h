@@ -29,6 +29,7 @@ struct Arguments {
     std::string label_selector{};
     std::string field_selector{};
     bool follow = false;
+    std::string role{};
     std::int64_t rank = -1;
     std::int64_t epoch = 0;
     std::int64_t limit = 100;

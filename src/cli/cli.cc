@@ -70,6 +70,11 @@ Result<int> act(const Arguments& arguments, const Terminal& terminal, const Opti
 
 int run(int argc, const char* const* argv, const Terminal& terminal, const Options& options) {
     std::vector<std::string> words(argv + 1, argv + argc);
+    // "help VERB" is "VERB --help".
+    if (!words.empty() && words.front() == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
+    }
     if (!words.empty())
         for (const HostVerb& verb : options.host_verbs)
             if (verb.name == words.front()) return verb.run({words.begin() + 1, words.end()});

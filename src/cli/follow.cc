@@ -43,7 +43,8 @@ Result<std::int64_t> read_log(Session& session, const LogRequest& request) {
             return number == none ? std::string() : std::to_string(number);
         };
         const Request call{.path = request.path,
-                           .query = {{"rank", text(request.rank, -1)},
+                           .query = {{"role", request.role},
+                                     {"rank", text(request.rank, -1)},
                                      {"epoch", text(at.epoch, 0)},
                                      {"offset", text(at.offset, 0)},
                                      {"follow", request.follow ? "true" : ""}}};

@@ -8,7 +8,8 @@
 namespace tandem::cli {
 
 struct LogRequest {
-    std::string path{};      // ".../jobs/NAME/logs"
+    std::string path{};  // ".../jobs/NAME/logs"
+    std::string role{};
     std::int64_t rank = -1;  // -1: the first
     std::int64_t epoch = 0;  // 0: the newest
     bool follow = false;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/context.h"
+#include "cli/suggest.h"
 #include "crypto/random_bytes.h"
 
 namespace tandem::cli {
@@ -34,6 +35,18 @@ Secret key_for(const std::string& server, const Contexts& contexts,
     if (local && local->server == server) return local->key;
     const auto found = std::ranges::find(contexts.list, server, &Context::server);
     return found == contexts.list.end() ? Secret() : found->key;
+}
+
+// What can't be a key is told here, by the name of its variable; it is not printed.
+Result<Secret> check_key(std::string text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+        text.pop_back();
+    const bool plain = std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
+    if (plain && text.starts_with("td_")) return Secret(std::move(text));
+    return fail(ErrorCode::unauthenticated,
+                "holds no Tandem key: a key is one word that begins with td_, as `tandem key "
+                "create` shows it; unset the variable to use the key of the context",
+                "TANDEM_API_KEY");
 }
 
 Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& terminal,
@@ -68,8 +81,10 @@ Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& termi
         return fail(ErrorCode::unavailable,
                     "no server is known: start one with `tandem up`, or set --server, "
                     "TANDEM_SERVER or a context");
-    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty())
-        found.key = Secret(std::move(*key));
+    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty()) {
+        TANDEM_LET(checked, check_key(std::move(*key)));
+        found.key = std::move(checked);
+    }
     return found;
 }
 
@@ -249,10 +264,15 @@ Result<Target> parse_target(const std::vector<std::string>& words) {
     const auto kind = model::find_kind_by_word(word);
     if (!kind) {
         std::string known;
-        for (const model::KindInfo& info : model::kind_table)
+        std::vector<std::string> words_known;
+        for (const model::KindInfo& info : model::kind_table) {
             known += (known.empty() ? "" : ", ") + std::string(info.singular);
-        return fail(ErrorCode::invalid,
-                    fmt::format("\"{}\" is no kind; kinds are {}", word.substr(0, 40), known));
+            words_known.emplace_back(info.singular);
+            words_known.emplace_back(info.plural);
+        }
+        const std::string hint = did_you_mean(word, words_known);
+        return fail(ErrorCode::invalid, fmt::format("\"{}\" is no kind{}", word.substr(0, 40),
+                                                    hint.empty() ? "; kinds are " + known : hint));
     }
     target.kind = *kind;
     return target;

@@ -278,12 +278,58 @@ void show(const Session& session, const Value& answer, const std::function<std::
         terminal.out(table());
 }
 
+namespace {
+
+// What makes the first of a kind; empty where none is made by hand.
+std::string_view first_of(model::Kind kind) {
+    switch (kind) {
+        case model::Kind::job:
+            return "tandem run -- CMD, or tandem apply -f FILE";
+        case model::Kind::service:
+        case model::Kind::queue:
+        case model::Kind::pool:
+        case model::Kind::user:
+        case model::Kind::project:
+        case model::Kind::role_binding:
+        case model::Kind::service_account:
+            return "tandem apply -f FILE";
+        case model::Kind::model:
+        case model::Kind::model_version:
+            return "tandem model push MODEL FILE";
+        case model::Kind::api_key:
+            return "tandem key create NAME";
+        default:
+            return {};
+    }
+}
+
+std::string nothing_found(const Session& session, model::Kind kind, bool everywhere) {
+    const Arguments& a = session.arguments();
+    const model::KindInfo& info = model::info_of(kind);
+    std::string text = fmt::format("no {} found", info.plural);
+    if (!everywhere && info.scope == model::Scope::name_space)
+        text +=
+            fmt::format(" in project {}, namespace {}", session.project(), session.name_space());
+    else if (!everywhere && info.scope == model::Scope::project)
+        text += fmt::format(" in project {}", session.project());
+    text += '\n';
+    if (!a.label_selector.empty() || !a.field_selector.empty())
+        return text + "try it without the selector\n";
+    if (!everywhere && info.scope == model::Scope::name_space)
+        text += fmt::format("of all projects: tandem get {} -A\n", info.plural);
+    if (const std::string_view how = first_of(kind); !how.empty())
+        text += fmt::format("make one: {}\n", how);
+    return text;
+}
+
+}  // namespace
+
 void show_list(const Session& session, model::Kind kind, const Value& list, bool with_project) {
     show(session, list, [&] {
         std::vector<const Value*> objects;
         if (const Value* items = list.find("items"))
             for (const Value& item : items->items) objects.push_back(&item);
-        if (objects.empty()) return fmt::format("no {} found\n", model::info_of(kind).plural);
+        if (objects.empty()) return nothing_found(session, kind, with_project);
         return render_table(make_table(kind, objects, session.terminal().now(),
                                        language_of(session.arguments()), {with_project}),
                             wants_colour(session.terminal()));

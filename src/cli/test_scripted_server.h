@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <string>
@@ -164,5 +165,38 @@ class CliTest : public testing::Test {
     std::mutex interrupt_mutex_;
     std::function<void()> interrupt_;
 };
+
+inline std::string CliTest::write_file(const std::string& name, const std::string& text) const {
+    const std::string path = home_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+}
+
+// Answers as the server gives them.
+inline constexpr const char* jobs = "/api/v1/projects/default/namespaces/default/jobs";
+
+inline std::string job_json(const std::string& name, const std::string& phase,
+                            const std::string& more = "") {
+    return R"({"apiVersion":"tandem/v1","kind":"Job","metadata":{"name":")" + name +
+           R"(","project":"default","namespace":"default",)"
+           R"("createdAt":"2026-11-30T11:58:00.000Z"},"spec":{"queue":"default","priority":5,)"
+           R"("roles":[{"name":"w","replicas":2}]},"status":{"phase":")" +
+           phase + "\"" + more + "}}";
+}
+inline std::string list_json(const std::string& items, const std::string& token = "",
+                             int version = 10) {
+    return R"({"apiVersion":"tandem/v1","kind":"JobList","metadata":{"resourceVersion":)" +
+           std::to_string(version) + R"(,"continue":")" + token + R"(","remaining":0},"items":[)" +
+           items + "]}";
+}
+inline std::string problem_json(int status, const std::string& code, const std::string& detail,
+                                const std::string& field = "") {
+    return R"({"type":"about:blank","title":"x","status":)" + std::to_string(status) +
+           R"(,"detail":")" + detail + R"(","code":")" + code + R"(","field":")" + field + "\"}";
+}
+inline std::string sse(int id, const std::string& event, const std::string& data) {
+    return "id: " + std::to_string(id) + "\nevent: " + event + "\ndata: " + data + "\n\n";
+}
 
 }  // namespace tandem::cli

@@ -8,9 +8,12 @@
 #include "cli/exit_code.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "codec/document.h"
 
 namespace tandem::cli {
 namespace {
+
+using codec::Value;
 
 // The first line; keys are not taken from the command line, where others could read them.
 Result<Secret> read_key(const Arguments& arguments, const Terminal& terminal) {
@@ -58,13 +61,39 @@ std::string list_contexts(const Contexts& contexts) {
                : render_table(table, false);
 }
 
+// The same for programs; keys stay where they are.
+Value value_of(const Contexts& contexts) {
+    Value items{.type = codec::ValueType::array};
+    for (const Context& context : contexts.list) {
+        Value one = codec::make_object();
+        one.add("name", codec::make_text(context.name));
+        one.add("current", Value{.type = codec::ValueType::boolean,
+                                 .boolean = context.name == contexts.current});
+        one.add("server", codec::make_text(context.server));
+        one.add("keyKept",
+                Value{.type = codec::ValueType::boolean, .boolean = !context.key.empty()});
+        one.add("project", codec::make_text(context.project));
+        one.add("namespace", codec::make_text(context.name_space));
+        items.items.push_back(std::move(one));
+    }
+    Value list = codec::make_object();
+    list.add("items", std::move(items));
+    return list;
+}
+
+std::string render_contexts(const Contexts& contexts, const std::string& output) {
+    if (output == "json") return codec::render_json_pretty(value_of(contexts));
+    if (output == "yaml") return codec::render_yaml(value_of(contexts));
+    return list_contexts(contexts);
+}
+
 }  // namespace
 
 Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
     TANDEM_LET(file, contexts_file(terminal.environment));
     TANDEM_LET(contexts, load_contexts(file));
     if (arguments.verb == "context list") {
-        terminal.out(list_contexts(contexts));
+        terminal.out(render_contexts(contexts, arguments.output));
         return exit_ok;
     }
     const std::string& name = arguments.words.front();

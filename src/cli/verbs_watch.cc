@@ -10,6 +10,7 @@
 
 #include "base/quantity.h"
 #include "cli/exit_code.h"
+#include "cli/goal.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
 #include "net/http/sse.h"
@@ -113,63 +114,6 @@ Result<std::optional<Instant>> deadline_of(const Session& session) {
     if (!timeout) return invalid_field("--timeout", timeout.error().message);
     if (timeout->ms == 0) return std::optional<Instant>{};
     return std::optional(session.terminal().now() + *timeout);
-}
-
-// --- wait
-// ---------------------------------------------------------------------------------------------------
-
-struct Goal {
-    std::vector<std::string> phases{};
-    bool deleted = false;
-    bool finished = false;  // any end, success or not
-    std::string text{};
-};
-
-Result<Goal> parse_goal(std::string text, model::Kind kind) {
-    if (text.empty()) text = kind == model::Kind::service ? "ready" : "finished";
-    Goal goal{.text = text};
-    if (text == "deleted")
-        goal.deleted = true;
-    else if (text == "finished" && kind != model::Kind::service)
-        goal.finished = true;
-    else if (text == "ready" && kind == model::Kind::service)
-        goal.phases = {"ready"};
-    else if (text.starts_with("phase=")) {
-        std::string_view rest = std::string_view(text).substr(6);
-        while (!rest.empty()) {
-            const std::size_t end = std::min(rest.find(','), rest.size());
-            goal.phases.emplace_back(rest.substr(0, end));
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-        }
-        for (const std::string& phase : goal.phases) {
-            const bool known = kind == model::Kind::service
-                                   ? model::parse_enum<model::ServicePhase>(phase).has_value()
-                                   : model::parse_enum<model::Phase>(phase).has_value();
-            if (!known)
-                return invalid_field("--for",
-                                     fmt::format("\"{}\" is no phase; phases are {}", phase,
-                                                 kind == model::Kind::service
-                                                     ? model::list_names<model::ServicePhase>()
-                                                     : model::list_names<model::Phase>()));
-        }
-    }
-    if (goal.phases.empty() && !goal.deleted && !goal.finished)
-        return invalid_field(
-            "--for", "must be phase=A[,B...], finished (jobs), ready (services) or deleted");
-    return goal;
-}
-
-bool is_end(const std::string& phase) {
-    return phase == "succeeded" || phase == "failed" || phase == "cancelled";
-}
-
-// The exit code once it is decided: the goal is reached, or can't be any more.
-std::optional<int> judge(const Goal& goal, const Value& object) {
-    const std::string phase = text_at(object, "status.phase");
-    if (std::ranges::find(goal.phases, phase) != goal.phases.end()) return exit_ok;
-    if (goal.finished && is_end(phase)) return phase == "succeeded" ? exit_ok : exit_failed;
-    if (!goal.phases.empty() && is_end(phase) && find_at(object, "spec.roles")) return exit_failed;
-    return std::nullopt;
 }
 
 }  // namespace
@@ -282,14 +226,16 @@ Result<int> do_wait(Session& session) {
     if (a.output != "table") show(session, last, [] { return std::string(); });
     const std::string phase = text_at(last, "status.phase");
     if (end == WatchEnd::timed_out) {
-        session.terminal().err(
-            fmt::format("tandem: not {} within {}: it is {}\n", goal.text, a.timeout, phase));
+        session.terminal().err(fmt::format("tandem: not {} within {}{}\n", goal.text, a.timeout,
+                                           phase.empty() ? std::string() : ": it is " + phase));
         return exit_timeout;
     }
     if (a.output == "table")
         session.terminal().out(fmt::format("{}/{} {}\n", model::info_of(key.kind).singular,
                                            key.name,
-                                           goal.deleted && *code == exit_ok ? "deleted" : phase));
+                                           goal.deleted && *code == exit_ok ? "deleted"
+                                           : phase.empty()                  ? "is " + goal.text
+                                                                            : phase));
     return *code;
 }
 

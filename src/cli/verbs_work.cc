@@ -12,7 +12,20 @@ namespace {
 
 using codec::Value;
 
-Result<int> act_on_jobs(Session& session, const char* act, const char* done) {
+// What became of a wish to cancel: an ended job has nothing left to cancel.
+std::string cancel_words(const Value& job) {
+    const std::string phase = text_at(job, "status.phase");
+    if (phase == "cancelled") return "is cancelled";
+    if (phase == "succeeded" || phase == "failed")
+        return fmt::format("has ended already: it {}", phase);
+    return "is being cancelled";
+}
+
+std::string retry_words(const Value&) {
+    return "starts again";
+}
+
+Result<int> act_on_jobs(Session& session, const char* act, std::string (*words)(const Value&)) {
     const bool dry_run = session.arguments().dry_run;
     for (const std::string& word : session.arguments().words) {
         const std::string name = word.starts_with("job/") ? word.substr(4) : word;
@@ -20,8 +33,9 @@ Result<int> act_on_jobs(Session& session, const char* act, const char* done) {
         TANDEM_LET(answer, session.call({.method = "POST",
                                          .path = path,
                                          .query = {{"dryRun", dry_run ? "true" : ""}}}));
-        show(session, answer,
-             [&] { return fmt::format("job/{} {}{}\n", name, done, dry_run ? " (dry run)" : ""); });
+        show(session, answer, [&] {
+            return fmt::format("job/{} {}{}\n", name, words(answer), dry_run ? " (dry run)" : "");
+        });
     }
     return exit_ok;
 }
@@ -51,8 +65,11 @@ Result<int> do_logs(Session& session) {
         return fail(ErrorCode::invalid,
                     fmt::format("a {} has no output; jobs, services and replicas have",
                                 model::info_of(key.kind).singular));
-    LogRequest request{
-        .path = session.item(key) + "/logs", .rank = a.rank, .epoch = a.epoch, .follow = a.follow};
+    LogRequest request{.path = session.item(key) + "/logs",
+                       .role = a.role,
+                       .rank = a.rank,
+                       .epoch = a.epoch,
+                       .follow = a.follow};
     TANDEM_TRY(read_log(session, request));
     return exit_ok;
 }
@@ -97,17 +114,19 @@ Result<int> do_events(Session& session) {
                 table.rows.push_back({text_at(event, "at"), word + "/" + text_at(event, "name"),
                                       text_at(event, "text")});
             }
-        return table.rows.empty() ? std::string("no events\n")
+        return table.rows.empty() ? std::string(
+                                        "no events yet; they come with work: tandem run "
+                                        "-- CMD\n")
                                   : render_table(table, wants_colour(session.terminal()));
     });
     return exit_ok;
 }
 
 Result<int> do_job_cancel(Session& session) {
-    return act_on_jobs(session, "cancel", "is being cancelled");
+    return act_on_jobs(session, "cancel", cancel_words);
 }
 Result<int> do_job_retry(Session& session) {
-    return act_on_jobs(session, "retry", "starts again");
+    return act_on_jobs(session, "retry", retry_words);
 }
 
 }  // namespace tandem::cli

@@ -63,6 +63,12 @@ void tell_of(Turn& turn, const T& row) {
         after_apply(turn, Object{row});
 }
 
+// A job is looked at again in the batch that changes it; services say so themselves once they have been.
+template <class T>
+void observe(T& row) {
+    if constexpr (T::kind == model::Kind::job) row.status.observed_generation = row.meta.generation;
+}
+
 template <class T>
 Outcome create_row(Turn& turn, T row) {
     row.meta.id = turn.state.next_id();
@@ -72,6 +78,7 @@ Outcome create_row(Turn& turn, T row) {
     row.meta.created = turn.now;
     row.meta.deletion_requested.reset();
     if constexpr (requires { row.status; }) row.status = {};
+    observe<T>(row);
     const RowId id = row.meta.id;
     turn.table<T>().insert(id, std::move(row));
     const T& stored = turn.state.table<T>().get(id);
@@ -98,6 +105,7 @@ Result<Outcome> update_row(Turn& turn, const T& wanted, const T& old) {
     row.meta.labels = wanted.meta.labels;
     row.meta.annotations = wanted.meta.annotations;
     if (!same_spec) row.meta.generation += 1;
+    observe<T>(row);
     outcome.generation = row.meta.generation;
     outcome.changed = true;
     tell_of(turn, row);

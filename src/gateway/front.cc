@@ -7,6 +7,7 @@
 #include "gateway/completion.h"
 #include "gateway/key_check.h"
 #include "net/http/message.h"
+#include "telemetry/process.h"
 
 namespace tandem::gateway {
 namespace {
@@ -175,6 +176,7 @@ void Front::answer_metrics(const relay::RequestHead& head, relay::Exchange& exch
         if (const auto key = caller_of(head); !key) return refuse(exchange, request_id, key.error());
     }
     auto& metrics = lane_.commons.metrics;
+    telemetry::measure_process(metrics);
     std::int64_t held = 0;
     std::int64_t in_flight = 0;
     for (const auto& load : lane_.commons.dispatcher.loads()) {

@@ -45,8 +45,15 @@ Status check_preemption(const QueuePreemption& rules) {
 
 Status check_reserved(const Pool& pool) {
     const PoolSpec& spec = pool.spec;
+    if (spec.from.empty())
+        return invalid_field("spec.from",
+                             "must name the shared pool that the reserved devices come from, such "
+                             "as \"default\"");
     TANDEM_TRY(check_name(spec.from, "spec.from"));
     if (spec.from == pool.meta.name) return invalid_field("spec.from", "must be another pool");
+    if (spec.flavor.empty())
+        return invalid_field("spec.flavor",
+                             "must name the kind of device that is reserved; nodes list theirs");
     TANDEM_TRY(check_name(spec.flavor, "spec.flavor"));
     return check_range(spec.devices, 1, limits::pool_devices_max, "spec.devices");
 }

@@ -11,6 +11,8 @@ namespace tandem::model {
 namespace {
 
 constexpr std::int64_t number_max = 1'000'000'000;
+// Names of replicas, "-server-" and up to ten digits behind it, stay within the 63 of every name.
+constexpr std::size_t service_name_max = 45;
 
 Status check_format(std::string_view format) {
     if (format == "gguf") return {};
@@ -77,6 +79,12 @@ Status check_spec(const Runtime& runtime) {
 
 Status check_spec(const Service& service) {
     const ServiceSpec& spec = service.spec;
+    if (service.meta.name.size() > service_name_max)
+        return invalid_field(
+            "metadata.name",
+            fmt::format("must be at most {} characters, has {}: its replicas are called "
+                        "NAME-server-NUMBER",
+                        service_name_max, service.meta.name.size()));
     TANDEM_TRY(check_name(spec.queue, "spec.queue"));
     TANDEM_TRY(check_priority(spec.priority));
     TANDEM_TRY(check_name(spec.model, "spec.model"));

@@ -83,7 +83,11 @@ TEST(check_meta, names_and_scopes_are_held) {
                         {"metadata.project", [](Job& j) { j.meta.project.clear(); }},
                         {"metadata.namespace", [](Job& j) { j.meta.name_space.clear(); }},
                         {"metadata.generation", [](Job& j) { j.meta.generation = -1; }},
-                        {"metadata.labels.", [](Job& j) { j.meta.labels[""] = "x"; }},
+                        {"metadata.labels", [](Job& j) { j.meta.labels[""] = "x"; }},
+                        {"metadata.labels", [](Job& j) { j.meta.labels["a b"] = "x"; }},
+                        {"metadata.labels", [](Job& j) { j.meta.labels["a=b"] = "x"; }},
+                        {"metadata.labels.team", [](Job& j) { j.meta.labels["team"] = "a b"; }},
+                        {"metadata.labels.team", [](Job& j) { j.meta.labels["team"] = "a,b"; }},
                         {"metadata.annotations",
                          [](Job& j) { j.meta.annotations["x"] = std::string(300'000, 'a'); }},
                     });

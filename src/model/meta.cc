@@ -9,7 +9,35 @@ bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <=
 constexpr std::size_t name_length_max = 63;
 constexpr std::size_t label_count_max = 64;
 constexpr std::size_t label_key_max = 128;
-constexpr std::size_t label_value_max = 256;
+constexpr std::size_t label_value_max = 128;
+
+// Letters of every script: bytes beyond ASCII are taken as they are.
+bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80; }
+
+// What a selector (a=b,c!=d,!e) can write: no blanks, and none of its own signs.
+bool is_label_text(std::string_view text, std::string_view inner) {
+    if (!is_alnum(text.front()) || !is_alnum(text.back())) return false;
+    for (char c : text)
+        if (!is_alnum(c) && inner.find(c) == std::string_view::npos) return false;
+    return true;
+}
+
+std::string shown(std::string_view text) {
+    std::string out(text.substr(0, 40));
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return "\"" + out + "\"";
+}
+
+Status check_label(const std::string& key, const std::string& value, std::string_view field) {
+    if (key.empty() || key.size() > label_key_max || !is_label_text(key, "-_./"))
+        return invalid_field(std::string(field), "label " + shown(key) + " must be 1..128 letters, digits, '-', '_', '.' "
+                                                 "and '/', starting and ending with a letter or digit");
+    if (value.empty() || (value.size() <= label_value_max && is_label_text(value, "-_./:@+"))) return {};
+    return invalid_field(std::string(field) + "." + key, shown(value) + " must be empty, or up to 128 letters, digits, '-', "
+                                                         "'_', '.', '/', ':', '@' and '+', starting and ending with a "
+                                                         "letter or digit; longer text belongs into annotations");
+}
 
 }  // namespace
 
@@ -33,12 +61,7 @@ Status check_name(std::string_view name, std::string_view field) {
 Status check_labels(const Labels& labels, std::string_view field) {
     if (labels.size() > label_count_max)
         return invalid_field(std::string(field), "must have at most 64 entries, has " + std::to_string(labels.size()));
-    for (const auto& [key, value] : labels) {
-        const std::string where = std::string(field) + "." + key.substr(0, 40);
-        if (key.empty() || key.size() > label_key_max) return invalid_field(where, "must have a key of 1..128 characters");
-        if (value.size() > label_value_max)
-            return invalid_field(where, "must be at most 256 characters, is " + std::to_string(value.size()));
-    }
+    for (const auto& [key, value] : labels) TANDEM_TRY(check_label(key, value, field));
     return {};
 }
 

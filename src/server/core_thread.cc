@@ -22,13 +22,13 @@ constexpr std::size_t work_worth_a_rest = 64;
 }  // namespace
 
 CoreThread::CoreThread(Parts parts)
-    : parts_(std::move(parts)), feed_builder_(parts_.installation_secret), outlet_(std::make_unique<Outlet>(*this)) {}
+    : parts_(std::move(parts)), meters_(parts_.metrics), store_(parts_.store, meters_), feed_builder_(parts_.installation_secret), outlet_(std::make_unique<Outlet>(*this)) {}
 
 CoreThread::~CoreThread() { stop(); }
 
 Status CoreThread::start(std::string_view core_version) {
     driver_ = std::make_unique<core::Driver>(
-        core::Driver::Ports{parts_.store, parts_.executor, *outlet_, audit_});
+        core::Driver::Ports{store_, parts_.executor, *outlet_, audit_});
     TANDEM_TRY(driver_->start(core_version));
     clock_ = std::make_unique<CoreClock>(driver_->state().meta.time);
     now_ms_ = clock_->now().ms;
@@ -100,6 +100,11 @@ Status CoreThread::query(StateQuery query) {
     return {};
 }
 
+std::size_t CoreThread::mailbox_depth() const {
+    const std::lock_guard lock(mutex_);
+    return mailbox_.size();
+}
+
 std::shared_ptr<const AccessView> CoreThread::access() const {
     const std::lock_guard lock(access_mutex_);
     return access_;
@@ -129,8 +134,10 @@ std::vector<model::Input> CoreThread::drain(std::vector<StateQuery>& queries) {
 bool CoreThread::run_batch(std::vector<model::Input> inputs) {
     const model::Tick tick = clock_->tick();
     now_ms_ = tick.now.ms;
+    meters_.began(inputs.size());
     const core::BatchResult result = driver_->run(std::move(inputs), tick);
     outlet_->batch_over();
+    meters_.ended();
     if (result == core::BatchResult::fatal) {
         parts_.log.error("store failed; ending at once so that nothing unsure is answered");
         parts_.on_fatal();

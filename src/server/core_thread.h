@@ -26,6 +26,7 @@
 #include "server/audit_chain.h"
 #include "server/broadcast.h"
 #include "server/core_clock.h"
+#include "server/core_meters.h"
 #include "server/feed_builder.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
@@ -86,6 +87,7 @@ class CoreThread {
     Broadcast<PublishedBatch>& changes() { return changes_; }
     Broadcast<model::FeedUpdate>& feed() { return feed_; }
     const FeedBuilder& feed_builder() const { return feed_builder_; }
+    std::size_t mailbox_depth() const;
     Instant now() const { return Instant{now_ms_.load(std::memory_order_relaxed)}; }
     std::int64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
@@ -104,6 +106,8 @@ class CoreThread {
     Status enqueue_expecting(Request request, std::int64_t ticket);
 
     Parts parts_;
+    CoreMeters meters_;
+    MeteredStore store_;
     AuditChain audit_;
     FeedBuilder feed_builder_;
     std::unique_ptr<Outlet> outlet_;
@@ -115,7 +119,7 @@ class CoreThread {
     std::atomic<std::int64_t> now_ms_{0};
     std::atomic<std::int64_t> generation_{0};
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable wake_;
     std::condition_variable room_;
     std::vector<model::Input> mailbox_;

@@ -17,11 +17,7 @@ const std::string* BatchTexts::find(const model::Outcome& outcome) const {
     return &codec::change_text(*record_, change);
 }
 
-CoreThread::Outlet::Outlet(CoreThread& owner)
-    : owner_(owner),
-      batches_(owner.parts_.metrics.counter("tandem_core_batches_total", "Committed batches of core.")),
-      inputs_(owner.parts_.metrics.counter("tandem_core_inputs_total", "Inputs that core has worked through.")),
-      version_(owner.parts_.metrics.gauge("tandem_core_resource_version", "Newest committed resourceVersion.")) {}
+CoreThread::Outlet::Outlet(CoreThread& owner) : owner_(owner) {}
 
 std::int64_t CoreThread::Outlet::expect(Waiting done) {
     const std::lock_guard lock(mutex_);
@@ -82,9 +78,7 @@ void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
 
 void CoreThread::Outlet::publish(const model::BatchRecord& record, const core::State& state) {
     told_ = &record;
-    batches_.add();
-    inputs_.add(static_cast<std::int64_t>(record.inputs.size()));
-    version_.set(static_cast<double>(record.meta.version));
+    owner_.meters_.published(record);
     const bool access_changed = std::any_of(record.changes.begin(), record.changes.end(), [](const model::Change& change) {
         return AccessView::depends_on(model::kind_of(change.object));
     });
@@ -100,6 +94,7 @@ void CoreThread::Outlet::answer(const model::Answer& answer) {
     if (auto done = take<AnswerCallback>(answer.ticket)) done(answer, texts);
 }
 void CoreThread::Outlet::grant(std::int64_t ticket, const std::vector<model::LeaseGrant>& grants) {
+    owner_.meters_.granted(grants.size());
     if (auto done = take<GrantCallback>(ticket)) done(grants);
 }
 void CoreThread::Outlet::acknowledge(std::int64_t ticket, std::int64_t sequence) {

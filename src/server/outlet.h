@@ -35,9 +35,6 @@ class CoreThread::Outlet : public core::Publisher {
     void publish_changes(const model::BatchRecord& record);
 
     CoreThread& owner_;
-    telemetry::Counter batches_;
-    telemetry::Counter inputs_;
-    telemetry::Gauge version_;
     std::mutex mutex_;
     std::int64_t next_ticket_ = 1;
     std::unordered_map<std::int64_t, Waiting> waiting_;

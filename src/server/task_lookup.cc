@@ -1,38 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/task_lookup.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
 #include "core/jobs.h"
 #include "core/old_tasks.h"
 
 namespace tandem::server {
 namespace {
 
-std::optional<model::TaskName> task_of_replica(const core::State& state, const model::Replica& replica, std::int64_t epoch) {
+std::unexpected<Error> not_there(const model::ObjectKey& key) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} \"{}\" does not exist", model::info_of(key.kind).singular, key.name));
+}
+
+std::unexpected<Error> never_started(const model::ObjectKey& key) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{0} \"{1}\" has not been started yet; see: tandem why {0}/{1}",
+                            model::info_of(key.kind).singular, key.name));
+}
+
+Result<model::TaskName> task_of_replica(const core::State& state, const model::ObjectKey& key,
+                                        const model::Replica& replica, std::int64_t epoch) {
     model::TaskName task = core::task_name(state, replica);
+    if (task.epoch == 0) return never_started(key);
+    if (epoch > task.epoch)
+        return fail(ErrorCode::not_found,
+                    fmt::format("replica \"{}\" has no start {}, the newest is {}",
+                                replica.meta.name, epoch, task.epoch),
+                    "epoch");
     if (epoch > 0) task.epoch = epoch;
-    if (task.epoch == 0) return std::nullopt;
     return task;
+}
+
+template <class T>
+const model::Meta* find_owner(const core::State& state, const model::ObjectKey& key) {
+    const T* row = state.table<T>().find_named(key.project, key.name_space, key.name);
+    return row ? &row->meta : nullptr;
+}
+
+// "worker 0..3, ps 4"
+std::string list_ranks(const core::State& state, const std::vector<RowId>& ids) {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> spans;
+    for (RowId id : ids) {
+        const model::ReplicaSpec& spec = state.table<model::Replica>().get(id).spec;
+        auto [span, fresh] = spans.emplace(spec.role, std::pair{spec.rank, spec.rank});
+        span->second = {std::min(span->second.first, spec.rank),
+                        std::max(span->second.second, spec.rank)};
+    }
+    std::string text;
+    for (const auto& [role, span] : spans) {
+        const auto& [low, high] = span;
+        text += text.empty() ? "" : ", ";
+        text += low == high ? fmt::format("{} {}", role, low)
+                            : fmt::format("{} {}..{}", role, low, high);
+    }
+    return text;
 }
 
 }  // namespace
 
-std::optional<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted) {
+Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted) {
+    const model::ObjectKey& key = wanted.key;
     const auto& replicas = state.table<model::Replica>();
-    if (wanted.key.kind == model::Kind::replica) {
-        const model::Replica* replica = replicas.find_named(wanted.key.project, wanted.key.name_space, wanted.key.name);
-        return replica ? task_of_replica(state, *replica, wanted.epoch) : std::nullopt;
+    if (key.kind == model::Kind::replica) {
+        const model::Replica* one = replicas.find_named(key.project, key.name_space, key.name);
+        if (!one) return not_there(key);
+        return task_of_replica(state, key, *one, wanted.epoch);
     }
-    const model::Meta* owner = nullptr;
-    if (const auto* job = state.table<model::Job>().find_named(wanted.key.project, wanted.key.name_space, wanted.key.name))
-        if (wanted.key.kind == model::Kind::job) owner = &job->meta;
-    if (const auto* service = state.table<model::Service>().find_named(wanted.key.project, wanted.key.name_space, wanted.key.name))
-        if (wanted.key.kind == model::Kind::service) owner = &service->meta;
-    if (!owner) return std::nullopt;
-    for (RowId id : core::replicas_of(state, owner->id)) {
+    const model::Meta* owner = key.kind == model::Kind::job ? find_owner<model::Job>(state, key)
+                                                            : find_owner<model::Service>(state, key);
+    if (!owner) return not_there(key);
+    std::vector<RowId> ids;
+    for (RowId id : core::replicas_of(state, owner->id)) ids.push_back(id);
+    for (RowId id : ids) {
         const model::Replica& replica = replicas.get(id);
-        if (wanted.rank < 0 || replica.spec.rank == wanted.rank) return task_of_replica(state, replica, wanted.epoch);
+        if (wanted.rank >= 0 && replica.spec.rank != wanted.rank) continue;
+        if (!wanted.role.empty() && replica.spec.role != wanted.role) continue;
+        return task_of_replica(state, key, replica, wanted.epoch);
     }
-    return std::nullopt;
+    if (ids.empty()) return never_started(key);
+    return fail(ErrorCode::not_found, fmt::format("there is none such; the ranks are {}", list_ranks(state, ids)),
+                wanted.rank >= 0 ? "rank" : "role");
 }
 
 std::vector<OldTask> find_old_tasks(const core::State& state) {

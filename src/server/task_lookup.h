@@ -12,11 +12,12 @@ namespace tandem::server {
 
 struct TaskWanted {
     model::ObjectKey key{};      // of a job, service or replica
+    std::string role{};          // empty: any
     std::int64_t rank = -1;      // -1: the first there is
     std::int64_t epoch = 0;      // 0: the newest
 };
-// Absent when it does not exist or was never started.
-std::optional<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted);
+// Error not_found: says whether the object, the rank or role, or a start is missing.
+Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted);
 
 // What a restore has left to an operator: replicas that are unknown, and tasks that no row means.
 struct OldTask {

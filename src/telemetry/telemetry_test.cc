@@ -9,7 +9,9 @@
 #include <type_traits>
 
 #include "telemetry/log.h"
+#include "telemetry/meters.h"
 #include "telemetry/metrics.h"
+#include "telemetry/process.h"
 
 namespace tandem::telemetry {
 namespace {
@@ -144,6 +146,36 @@ TEST(metrics, label_sets_beyond_the_bound_share_one) {
     for (int i = 0; i < 1010; ++i)
         metrics.counter("a_total", "A.", {{"key", std::to_string(i)}}).add();
     EXPECT_EQ(metrics.counter("a_total", "A.", {{"key", "never seen"}}).value(), 10);
+}
+
+TEST(metrics, a_hold_counts_for_as_long_as_it_lives) {
+    Metrics metrics;
+    const Gauge gauge = metrics.gauge("open", "Open.");
+    {
+        const GaugeHold one(gauge);
+        const GaugeHold two(gauge);
+        EXPECT_EQ(gauge.value(), 2);
+    }
+    EXPECT_EQ(gauge.value(), 0);
+}
+
+TEST(metrics, a_counter_is_raised_to_what_another_part_says_and_never_lowered) {
+    Metrics metrics;
+    const Counter counter = metrics.counter("a_total", "A.");
+    raise_to(counter, 5);
+    raise_to(counter, 3);
+    EXPECT_EQ(counter.value(), 5);
+    raise_to(counter, 6);
+    EXPECT_EQ(counter.value(), 6);
+}
+
+TEST(process, tells_memory_processor_and_descriptors) {
+    Metrics metrics;
+    measure_process(metrics);
+    set_build_info(metrics, "1.2.3");
+    EXPECT_GT(metrics.gauge("process_resident_memory_bytes", "Memory that is in RAM.").value(), 1e6);
+    EXPECT_GT(metrics.gauge("process_open_fds", "Open descriptors.").value(), 2);
+    EXPECT_NE(metrics.render_prometheus_text().find("version=\"1.2.3\""), std::string::npos);
 }
 
 }  // namespace

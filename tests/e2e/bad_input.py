@@ -112,6 +112,10 @@ class BadInput(unittest.TestCase):
             ("metadata.name", "", "metadata.name"),
             ("metadata.name", "Ünïcode", "metadata.name"),
             ("metadata.name", "..", "metadata.name"),
+            ("metadata.labels", {"a b": "c"}, "metadata.labels"),
+            ("metadata.labels", {"a=b": "c"}, "metadata.labels"),
+            ("metadata.labels", {"team": "a b"}, "metadata.labels.team"),
+            ("metadata.labels", {"team": "x" * 129}, "metadata.labels.team"),
             ("spec.env", {"TANDEM_EPOCH": "7"}, "spec.env.TANDEM_EPOCH"),
             ("spec.env", {"A B": "7"}, "spec.env.A B"),
             ("spec.outputs", [{"name": "x", "path": "../../etc/passwd"}], "spec.outputs[0].path"),
@@ -122,6 +126,23 @@ class BadInput(unittest.TestCase):
         for path, value, field in cases:
             with self.subTest(path=path, value=str(value)[:40]):
                 self.refused(self.it.rest.ask("POST", JOBS, with_value(path, value)), 400, field)
+
+    def test_other_kinds_say_what_is_missing(self) -> None:
+        def of(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+            return {"apiVersion": "tandem/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+        answer = self.it.rest.ask("POST", "/api/v1/pools", of("Pool", "kept", form="reserved", flavor="cpu-slice", devices=1))
+        self.refused(answer, 400, "spec.from")
+        self.assertIn("shared pool", answer.json["detail"])
+        self.refused(self.it.rest.ask("POST", "/api/v1/pools", {**of("Pool", "kept", form="reserved", devices=1),
+                                                                  "spec": {"form": "reserved", "from": "default", "devices": 1}}),
+                     400, "spec.flavor")
+        services = "/api/v1/projects/default/namespaces/default/services"
+        service = of("Service", "s" * 46, model="m", runtime="llama-cpp", resources={"devices": 1})
+        service["metadata"] |= {"project": "default", "namespace": "default"}
+        answer = self.it.rest.ask("POST", services, service)
+        self.refused(answer, 400, "metadata.name")
+        self.assertIn("45", answer.json["detail"])
 
     def test_documents_that_are_none(self) -> None:
         for body in ("", "{", "[]", "null", "7", '{"kind":"Job","kind":"Job"}', "{\"a\": \x01}", "[" * 5000, '{"a":' * 200 + "1" + "}" * 200,
@@ -217,7 +238,7 @@ class BadInput(unittest.TestCase):
             address = f"127.0.0.1:{taken.getsockname()[1]}"
             home = self.it.folder / "second"
             cases = [(["--listen", address], address.split(":")[1]), (["--listen", "nonsense"], "--listen"),
-                     (["--listen", "127.0.0.1:99999"], "--listen"), (["--slices", "-3"], "--slices"), (["--colour", "red"], "--colour")]
+                     (["--listen", "127.0.0.1:99999"], "--listen"), (["--slices", "-3"], "--slices"), (["--slices", "99"], "--slices"), (["--colour", "red"], "--colour")]
             for options, named in cases:
                 with self.subTest(str(options)):
                     environment = self.it.environment | {"TANDEM_HOME": str(home)}

@@ -117,6 +117,29 @@ class SecondPerson(unittest.TestCase):
         for kind, name in (("queues", "mine"), ("rolebindings", "mighty"), ("keys", "root")):
             self.assertEqual(self.it.rest.ask("GET", f"/api/v1/{kind}/{name}").status, 404)
 
+    def test_everybody_sees_and_revokes_their_own_keys(self) -> None:
+        mine = self.it.tandem("key", "create", "ada-old", "--subject", "user:ada").strip()
+        self.keys.append(mine)
+        ada = self.it.rest_as(self.ada)
+        names = {item["metadata"]["name"] for item in ada.list("/api/v1/keys")}
+        self.assertTrue({"ada-laptop", "ada-old"} <= names)
+        self.assertTrue(all(item["spec"]["subject"] == "user:ada" for item in ada.list("/api/v1/keys")))
+        self.assertIn("ada-old", self.as_ada(0, "key", "list"))
+        self.assertEqual([i["metadata"]["name"] for i in ada.list("/api/v1/keys", fieldSelector="metadata.name=ada-old")], ["ada-old"])
+        others = [i["metadata"]["name"] for i in self.it.rest.list("/api/v1/keys") if i["spec"]["subject"] != "user:ada"]
+        self.assertTrue(others)
+        self.as_ada(3, "get", "key", others[0])
+        self.as_ada(3, "key", "revoke", others[0])
+        version = ada.ask("GET", "/api/v1/keys").json["metadata"]["resourceVersion"]
+        self.keys.append(self.it.tandem("key", "create", "roots-own").strip())
+        self.as_ada(0, "key", "revoke", "ada-old")
+        for event in ada.watch("/api/v1/keys", 10, resourceVersion=version):
+            if event.kind != "bookmark":
+                self.assertEqual(event.data["metadata"]["name"], "ada-old")
+                break
+        self.assertEqual(self.it.rest_as(mine).ask("GET", "/api/v1/whoami").status, 401)
+        self.assertEqual(ada.ask("GET", "/api/v1/whoami").status, 200)
+
     def test_roles_may_what_they_should(self) -> None:
         caller = self.user_with("carl", "app-caller", "ride")
         auditor = self.user_with("otto", "auditor")

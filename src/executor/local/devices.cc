@@ -142,7 +142,7 @@ Result<std::vector<model::Device>> make_cpu_slices(const std::vector<int>& cores
     std::int64_t most = core_count * choice.over_commit;
     std::int64_t count = choice.cpu_slices == 0 ? most : choice.cpu_slices;
     if (count < 1 || count > most) {
-        return invalid_field("--cpu-slices", "must be 1.." + std::to_string(most) + " (" +
+        return invalid_field("--slices", "must be 1.." + std::to_string(most) + " (" +
                                                  std::to_string(core_count) + " cores, --over-commit " +
                                                  std::to_string(choice.over_commit) + "), is " +
                                                  std::to_string(count));

@@ -26,7 +26,7 @@ struct Discovery {
     std::string warning{};  // the tool is there and could not be read
 };
 
-// Errors name over_commit or cpu_slices as "--over-commit" and "--cpu-slices".
+// Errors name over_commit or cpu_slices as "--over-commit" and "--slices".
 Result<Discovery> discover_devices(const DeviceChoice& choice);
 
 // `cores` are the CPU numbers that may be used, ascending. Slices are dealt round the cores; with fewer slices

@@ -110,7 +110,7 @@ TEST(Devices, fewer_slices_than_cores_share_them_out) {
 TEST(Devices, over_commit_only_when_asked_for_and_shown) {
     auto refused = make_cpu_slices({0, 1}, {.cpu_slices = 3});
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().field, "--cpu-slices");
+    EXPECT_EQ(refused.error().field, "--slices");
     auto slices = make_cpu_slices({0, 1}, {.over_commit = 500});
     ASSERT_EQ(slices->size(), 1000u);
     EXPECT_TRUE((*slices)[0].over_committed);

@@ -70,6 +70,7 @@ class Connection final : public ResponseSink, public std::enable_shared_from_thi
     void finish_exchange();
     void refuse(Refusal refusal);
     void refuse(Response response);
+    void tell_refused(int status);
     void add_stream_pieces();
     void emit(std::string_view bytes);
     void emit(std::string&& bytes);

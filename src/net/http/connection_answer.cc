@@ -119,10 +119,20 @@ void Connection::refuse(Response response) {
     keep_alive_ = false;
     phase_ = Phase::lingering;
     phase_at_ = Clock::now();
+    if (worker_->core->on_refused) tell_refused(response.status);
     parser_.reset();
     add_head(response.status, response.headers, response.body.size());
     if (!answers_head_request_) emit(std::move(response.body));
     request_id_.clear();
+}
+
+void Connection::tell_refused(int status) {
+    RefusedRequest refused{.status = status, .peer = peer_, .id = request_id_};
+    if (parser_) {
+        refused.method = parser_->request.method;
+        refused.path = parser_->request.path;
+    }
+    worker_->core->on_refused(refused);
 }
 
 void Connection::flush_stream() {

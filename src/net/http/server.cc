@@ -167,6 +167,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
     state->core->limits = options.limits;
     state->core->handler = std::move(handler);
     state->core->body_gate = std::move(options.body_gate);
+    state->core->on_refused = std::move(options.on_refused);
     for (int i = 0; i < options.threads; ++i)
         state->workers.push_back(std::make_shared<Worker>(state->core));
     if (Status status = state->listen(options); !status) {

@@ -101,6 +101,17 @@ struct BodyVerdict {
 };
 using BodyGate = std::move_only_function<BodyVerdict(const Request&)>;
 
+// What the server answered by itself, as far as it was read; method and path may be empty.
+struct RefusedRequest {
+    int status = 0;
+    std::string method{};
+    std::string path{};
+    std::string peer{};
+    std::string id{};
+};
+// Told of each of them, on a worker thread, for several connections at once.
+using RefusalListener = std::move_only_function<void(const RefusedRequest&)>;
+
 struct Limits {
     std::int64_t request_line_max = 8 * 1024;   // 414
     std::int64_t headers_max = 100;             // 431
@@ -134,6 +145,7 @@ struct ServerOptions {
     int threads = 1;
     Limits limits{};
     BodyGate body_gate{};
+    RefusalListener on_refused{};
 };
 
 struct ServerStats {

@@ -37,6 +37,7 @@ struct ServerCore {
     Limits limits;
     Handler handler;
     BodyGate body_gate;
+    RefusalListener on_refused;
     std::atomic<std::int64_t> connections = 0;
     std::atomic<std::uint64_t> requests = 0;
     std::atomic<std::uint64_t> refused = 0;
