@@ -164,20 +164,35 @@ void add(Router& router, std::string method, std::string pattern, std::string su
                 .query = std::move(query)});
 }
 
+struct JobRoute {
+    model::JobAct act;
+    const char* summary;
+};
+constexpr JobRoute job_routes[] = {
+    {model::JobAct::cancel, "Cancel a job"},
+    {model::JobAct::retry, "Start a failed or cancelled job again"},
+    {model::JobAct::hold, "Keep a pending job from starting"},
+    {model::JobAct::release, "Take a hold back"},
+    {model::JobAct::suspend, "Stop a job with a checkpoint and let it wait until resumed"},
+    {model::JobAct::resume, "Let a suspended job wait its turn again"},
+    {model::JobAct::requeue, "Stop a running job with a checkpoint and queue it again"},
+    {model::JobAct::front, "Put a pending job before its submitter's other ones"},
+};
+
 }  // namespace
 
 void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
     const std::string job = collection_path(model::Kind::job) + "/{name}";
     const std::string service = collection_path(model::Kind::service) + "/{name}";
     const std::string replica = collection_path(model::Kind::replica) + "/{name}";
-    add(router, "POST", job + "/cancel", "Cancel a job", [&parts](Call call) {
-        std::vector<model::Action> actions{model::CancelJob{key_of_path(call, model::Kind::job)}};
-        send_command(parts, std::move(call), std::move(actions), Show::object);
-    }, {dry_run_parameter()});
-    add(router, "POST", job + "/retry", "Start a finished job again", [&parts](Call call) {
-        std::vector<model::Action> actions{model::RetryJob{key_of_path(call, model::Kind::job)}};
-        send_command(parts, std::move(call), std::move(actions), Show::object);
-    }, {dry_run_parameter()});
+    for (const JobRoute& route : job_routes)
+        add(router, "POST", fmt::format("{}/{}", job, model::name_of(route.act)), route.summary,
+            [&parts, act = route.act](Call call) {
+                std::vector<model::Action> actions{
+                    model::ActOnJob{key_of_path(call, model::Kind::job), act}};
+                send_command(parts, std::move(call), std::move(actions), Show::object);
+            },
+            {dry_run_parameter()});
     for (const model::Kind kind : {model::Kind::job, model::Kind::service}) {
         const std::string& base = kind == model::Kind::job ? job : service;
         add(router, "GET", base + "/why", "Why it is as it is, and what would change it",

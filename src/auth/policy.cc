@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, area_count> area_names{
     "jobs",     "services",   "replicas", "models",          "modelversions",
     "logs",     "events",     "usage",    "audit",           "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
-    "read", "create", "update", "delete", "cancel", "retry", "invoke", "backup", "restore"};
+    "read", "create", "update", "delete", "cancel", "retry", "steer", "invoke", "backup", "restore"};
 
 using Verbs = std::uint16_t;
 constexpr Verbs bit(Verb verb) {
@@ -22,7 +22,7 @@ constexpr Verbs bit(Verb verb) {
 }
 constexpr Verbs read_only = bit(Verb::read);
 constexpr Verbs edit = bit(Verb::read) | bit(Verb::create) | bit(Verb::update) | bit(Verb::remove);
-constexpr Verbs steer = bit(Verb::cancel) | bit(Verb::retry);
+constexpr Verbs steer = bit(Verb::cancel) | bit(Verb::retry) | bit(Verb::steer);
 
 struct Rule {
     Area area;
@@ -214,9 +214,17 @@ Permission permission_of(const model::Action& action, bool exists) {
     }
     if (const auto* gone = std::get_if<model::DeleteObject>(&action))
         return {area_of(gone->key.kind), Verb::remove};
-    if (std::holds_alternative<model::CancelJob>(action)) return {Area::jobs, Verb::cancel};
-    if (std::holds_alternative<model::RetryJob>(action)) return {Area::jobs, Verb::retry};
-    return {Area::replicas, Verb::update};  // adopting and ending what a restore has left in doubt
+    const auto* act = std::get_if<model::ActOnJob>(&action);
+    // Adopting and ending what a restore has left in doubt.
+    if (act == nullptr) return {Area::replicas, Verb::update};
+    switch (act->act) {
+        case model::JobAct::cancel:
+            return {Area::jobs, Verb::cancel};
+        case model::JobAct::retry:
+            return {Area::jobs, Verb::retry};
+        default:
+            return {Area::jobs, Verb::steer};
+    }
 }
 
 std::string project_of(const model::Object& object) {

@@ -54,11 +54,12 @@ enum class Verb : std::uint8_t {
     remove,
     cancel,
     retry,
+    steer,  // hold, release, suspend, resume, requeue, front
     invoke,
     backup,
     restore
 };
-inline constexpr std::size_t verb_count = 9;
+inline constexpr std::size_t verb_count = 10;
 
 struct Permission {
     Area area = Area::jobs;

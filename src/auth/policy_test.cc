@@ -42,7 +42,8 @@ TEST(Policy, table_of_roles_holds) {
                               Role::app_caller,     Role::auditor,           Role::finance_viewer};
     const Row rows[] = {
         {"jobs.create", "y-y---"},     {"jobs.read", "yyy-y-"},
-        {"jobs.cancel", "yyy---"},     {"logs.read", "yyy---"},
+        {"jobs.cancel", "yyy---"},     {"jobs.steer", "yyy---"},
+            {"logs.read", "yyy---"},
         {"services.create", "y-y---"}, {"services.invoke", "y-yy--"},
         {"models.read", "yyyyy-"},     {"models.create", "y-y---"},
         {"usage.read", "yyy-yy"},      {"audit.read", "y---y-"},
@@ -219,8 +220,11 @@ TEST(Policy, action_names_its_permission_and_project) {
     EXPECT_EQ(permission_of(model::ApplyObject{job}, false).text(), "jobs.create");
     EXPECT_EQ(permission_of(model::ApplyObject{job}, true).text(), "jobs.update");
     EXPECT_EQ(permission_of(model::DeleteObject{model::key_of(job)}, true).text(), "jobs.delete");
-    EXPECT_EQ(permission_of(model::CancelJob{}, true).text(), "jobs.cancel");
-    EXPECT_EQ(permission_of(model::RetryJob{}, true).text(), "jobs.retry");
+    EXPECT_EQ(permission_of(model::ActOnJob{}, true).text(), "jobs.cancel");
+    EXPECT_EQ(permission_of(model::ActOnJob{.act = model::JobAct::retry}, true).text(),
+              "jobs.retry");
+    EXPECT_EQ(permission_of(model::ActOnJob{.act = model::JobAct::front}, true).text(),
+              "jobs.steer");
     EXPECT_EQ(project_of(model::Object{job}), "vision");
     model::ApiKey key;
     key.spec.subject = "serviceaccount:vision/bot";

@@ -120,7 +120,14 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
     events->add_option("--limit", a.limit, "at most so many")->check(CLI::Range(1, 500));
     CLI::App* job = add_group(app, "job", "Act on jobs");
     for (const auto& [name, summary] :
-         {std::pair{"cancel", "End a job"}, {"retry", "Start a finished job again"}}) {
+         {std::pair{"cancel", "End a job"},
+          {"retry", "Start a failed or cancelled job again"},
+          {"hold", "Keep a pending job from starting"},
+          {"release", "Take a hold back"},
+          {"suspend", "Save, stop and wait until resumed"},
+          {"resume", "Let a suspended job wait its turn again"},
+          {"requeue", "Save, stop and wait its turn again"},
+          {"front", "Before the other pending jobs of its submitter"}}) {
         CLI::App* verb = add_verb(*job, a, name, summary, "job");
         add_words(verb, a, "NAME", 1, 100);
         add_dry_run(verb, a);

@@ -15,7 +15,7 @@ struct VerbEntry {
     std::string_view name;
     Verb act;
 };
-constexpr std::array<VerbEntry, 28> verbs{{
+constexpr VerbEntry verbs[] = {
     {"get", do_get},
     {"describe", do_describe},
     {"delete", do_delete},
@@ -27,6 +27,12 @@ constexpr std::array<VerbEntry, 28> verbs{{
     {"events", do_events},
     {"job cancel", do_job_cancel},
     {"job retry", do_job_retry},
+    {"job hold", do_job_hold},
+    {"job release", do_job_release},
+    {"job suspend", do_job_suspend},
+    {"job resume", do_job_resume},
+    {"job requeue", do_job_requeue},
+    {"job front", do_job_front},
     {"run", do_run},
     {"model push", do_model_push},
     {"model list", do_model_list},
@@ -44,7 +50,7 @@ constexpr std::array<VerbEntry, 28> verbs{{
     {"whoami", do_whoami},
     {"audit", do_audit},
     {"version", do_version},
-}};
+};
 
 int tell(const Error& error, const Terminal& terminal) {
     terminal.err("tandem: " + printable(render_error(error)) + "\n");

@@ -34,6 +34,12 @@ Result<int> do_why(Session& session);
 Result<int> do_events(Session& session);
 Result<int> do_job_cancel(Session& session);
 Result<int> do_job_retry(Session& session);
+Result<int> do_job_hold(Session& session);
+Result<int> do_job_release(Session& session);
+Result<int> do_job_suspend(Session& session);
+Result<int> do_job_resume(Session& session);
+Result<int> do_job_requeue(Session& session);
+Result<int> do_job_front(Session& session);
 // verbs_run.cc
 Result<int> do_run(Session& session);
 // verbs_serving.cc

@@ -128,5 +128,23 @@ Result<int> do_job_cancel(Session& session) {
 Result<int> do_job_retry(Session& session) {
     return act_on_jobs(session, "retry", retry_words);
 }
+Result<int> do_job_hold(Session& session) {
+    return act_on_jobs(session, "hold", "is held");
+}
+Result<int> do_job_release(Session& session) {
+    return act_on_jobs(session, "release", "is released");
+}
+Result<int> do_job_suspend(Session& session) {
+    return act_on_jobs(session, "suspend", "is suspended");
+}
+Result<int> do_job_resume(Session& session) {
+    return act_on_jobs(session, "resume", "waits its turn again");
+}
+Result<int> do_job_requeue(Session& session) {
+    return act_on_jobs(session, "requeue", "is queued again");
+}
+Result<int> do_job_front(Session& session) {
+    return act_on_jobs(session, "front", "is the first of its submitter's");
+}
 
 }  // namespace tandem::cli

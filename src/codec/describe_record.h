@@ -25,10 +25,13 @@ void describe(auto& v, Of<model::ApplyObject> auto& s) {
 }
 template <class S>
 concept KeyedAction =
-    Of<S, model::DeleteObject> || Of<S, model::CancelJob> || Of<S, model::RetryJob> ||
-    Of<S, model::AdoptTask> || Of<S, model::EndTask>;
+    Of<S, model::DeleteObject> || Of<S, model::AdoptTask> || Of<S, model::EndTask>;
 void describe(auto& v, KeyedAction auto& s) {
     v.field("key", s.key);
+}
+void describe(auto& v, Of<model::ActOnJob> auto& s) {
+    v.field("key", s.key);
+    v.field("act", s.act, {.keep = true});
 }
 
 void describe(auto& v, Of<model::Caller> auto& s) {

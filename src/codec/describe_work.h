@@ -111,6 +111,12 @@ void describe(auto& v, Of<model::JobOutput> auto& s) {
     v.field("path", s.path, {.note = "relative to TANDEM_OUTPUT_DIR", .required = true});
 }
 
+void describe(auto& v, Of<model::JobDependency> auto& s) {
+    v.named("JobDependency");
+    v.field("job", s.job, {.note = "of the same project and namespace", .required = true});
+    v.field("when", s.when, {.note = "what of it is waited for"});
+}
+
 void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.named("JobSpec");
     v.field("queue", s.queue, {.keep = true});
@@ -132,7 +138,9 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
             {.note = "longest time without a change of TANDEM_PROGRESS_FILE"});
     v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
     v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
-    v.field("suspend", s.suspend, {.note = "waits until this is false"});
+    v.field("after", s.after, {.note = "other jobs to wait for, all of them; fixed once made"});
+    v.field("suspend", s.suspend,
+            {.note = "waits until this is false; a running job saves and stops"});
     v.field("whenBorrow", s.when_borrow,
             {.note = "next: the other flavors are tried before borrowing in this one"});
     v.field("whenPreempt", s.when_preempt,
@@ -170,6 +178,10 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.field("started", s.started);
     v.field("finished", s.finished);
     v.field("cancelRequested", s.cancel_requested);
+    v.field("submittedBy", s.submitted_by);
+    v.field("heldBy", s.held_by);
+    v.field("order", s.order, {.note = "its place in the queue, when not by its creation"});
+    v.field("afterMet", s.after_met, {.note = "jobs of spec.after it waits for no more"});
 }
 
 }  // namespace tandem::codec

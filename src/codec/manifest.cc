@@ -17,8 +17,12 @@
 namespace tandem::codec {
 namespace {
 
-constexpr std::array<std::string_view, 8> verbs{"apply",  "create", "update", "delete",
-                                                "cancel", "retry",  "adopt",  "end"};
+// Four that make and remove objects, those of model::JobAct, two on tasks of before a restore.
+constexpr std::array<std::string_view, 14> verbs{
+    "apply",   "create", "update",  "delete", "cancel", "retry", "hold",
+    "release", "suspend", "resume", "requeue", "front",  "adopt", "end"};
+constexpr std::size_t first_act = 4;
+constexpr std::size_t first_task_verb = 12;
 
 // Objects without a status in the model still may come with one: it is never read.
 struct SkippedStatus {};
@@ -66,13 +70,11 @@ void read_action(ReadContext& context, const Place& place, const Value& value, m
     }
     model::ObjectKey key;
     FieldReader(context, inner, value.items[0]).get(inner, value.items[0], key);
-    if (*index == 3)
+    if (*index < first_act)
         out = model::DeleteObject{std::move(key)};
-    else if (*index == 4)
-        out = model::CancelJob{std::move(key)};
-    else if (*index == 5)
-        out = model::RetryJob{std::move(key)};
-    else if (*index == 6)
+    else if (*index < first_task_verb)
+        out = model::ActOnJob{std::move(key), static_cast<model::JobAct>(*index - first_act)};
+    else if (*index == first_task_verb)
         out = model::AdoptTask{std::move(key)};
     else
         out = model::EndTask{std::move(key)};
@@ -80,7 +82,10 @@ void read_action(ReadContext& context, const Place& place, const Value& value, m
 
 std::string_view verb_of(const model::Action& action) {
     if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return name_of(apply->mode);
-    return verbs[action.index() + 2];
+    if (const auto* act = std::get_if<model::ActOnJob>(&action)) return name_of(act->act);
+    if (std::holds_alternative<model::AdoptTask>(action)) return verbs[first_task_verb];
+    if (std::holds_alternative<model::EndTask>(action)) return verbs[first_task_verb + 1];
+    return verbs[first_act - 1];
 }
 
 }  // namespace

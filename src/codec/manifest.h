@@ -28,7 +28,7 @@ Result<model::Object> parse_manifest(const Value& document);
 Result<model::Object> parse_manifest_text(std::string_view text);
 
 // {"actions": [{"apply": {...}}, {"create": {...}}, {"update": {...}}, {"delete": {kind, project,
-// namespace, name}}, {"cancel": {...}}, {"retry": {...}}]}: the body of the batch route. Fields are
+// namespace, name}}, {"cancel": {...}}, ...]}: the body of the batch route. Fields are
 // named from "actions".
 Result<std::vector<model::Action>> parse_batch(const Value& document);
 std::string render_batch(const std::vector<model::Action>& actions);

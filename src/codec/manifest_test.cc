@@ -178,7 +178,8 @@ TEST(batch, actions_are_read_and_rendered) {
     ASSERT_EQ(actions->size(), 4u);
     EXPECT_EQ(std::get<model::ApplyObject>((*actions)[0]).mode, model::ApplyMode::create);
     EXPECT_EQ(std::get<model::DeleteObject>((*actions)[1]).key.name, "x");
-    EXPECT_EQ(std::get<model::RetryJob>((*actions)[3]).key.name, "z");
+    EXPECT_EQ(std::get<model::ActOnJob>((*actions)[3]).key.name, "z");
+    EXPECT_EQ(std::get<model::ActOnJob>((*actions)[3]).act, model::JobAct::retry);
     const auto again = parse_batch(*parse_json(render_batch(*actions)));
     ASSERT_TRUE(again);
     EXPECT_EQ(render_batch(*again), render_batch(*actions));

@@ -37,6 +37,10 @@ constexpr Sentence catalogue[] = {
     {"has its place[ on {node}] and waits for running work to leave: {victims}",
      "已获得[节点 {node} 上的]位置，等待运行中的工作退出：{victims}"},
     {"is number {position} in queue {queue}", "在队列 {queue} 中排第 {position} 位"},
+    {"held by {by}: release it to let it wait its turn", "被 {by} 挂起：释放后方可排队"},
+    {"waits for job {job} ({when})", "等待作业 {job}（{when}）"},
+    {"can't start any more: job {job} is {phase}, it waited for {when}",
+     "无法再启动：作业 {job} 的状态为 {phase}，而它等待的是 {when}"},
     {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]"
      "|would take the place of running work with priority {priority} or more",
      "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]|优先级达到 {priority} "
@@ -60,6 +64,9 @@ constexpr Sentence catalogue[] = {
     {"output {output} is missing[: {detail}]|an output is missing: {detail}",
      "缺少输出 {output}[：{detail}]|缺少输出：{detail}"},
     {"its outputs are being stored", "正在保存输出"},
+    {"stopped and queued again by {by}", "由 {by} 停止并重新排队"},
+    {"released by {by}", "由 {by} 释放"},
+    {"moved to the front of its submitter's jobs by {by}", "由 {by} 移到提交者作业的最前面"},
     {"saved a checkpoint[ at step {step}]", "已保存检查点[，步数 {step}]"},
     {"completed", "已完成"},
     {"belongs to the installation as it was before a restore", "属于恢复之前的安装"},

@@ -83,7 +83,7 @@ TEST(description, names_every_member) {
                         JobRole, JobRetries, JobCheckpoint, JobOutput, JobSpec, CheckpointRecord,
                         OutputRecord, JobStatus, ModelSpec, ModelFacts, ModelVersionSpec,
                         RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
-    expect_all_complete<ApplyObject, DeleteObject, CancelJob, RetryJob, AdoptTask, EndTask, Caller, Outcome,
+    expect_all_complete<ApplyObject, DeleteObject, ActOnJob, AdoptTask, EndTask, Caller, Outcome,
                         IdempotencyRow, Tick, TaskStarted, TaskExited, TaskGone, TaskProgress,
                         CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,
                         ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired, StartTask,

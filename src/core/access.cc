@@ -77,10 +77,15 @@ auth::Decision decide_action(const State& state, const model::Caller& caller, co
     return auth::decide(facts, auth::permission_of(action, exists), auth::project_of(wanted));
 }
 
+bool may(const State& state, const model::Caller& caller, auth::Permission permission,
+         std::string_view project, Instant now) {
+    return caller.subject == platform_subject ||
+           auth::decide(facts_of(state, caller, now), permission, project).allowed;
+}
+
 bool may_see(const State& state, const model::Caller& caller, const model::Object& object, Instant now) {
-    if (caller.subject == platform_subject) return true;
     const auth::Permission read{auth::area_of(model::kind_of(object)), auth::Verb::read};
-    return auth::decide(facts_of(state, caller, now), read, auth::project_of(object)).allowed;
+    return may(state, caller, read, auth::project_of(object), now);
 }
 
 }  // namespace tandem::core

@@ -21,6 +21,9 @@ auth::Decision decide_action(const State& state, const model::Caller& caller, co
 // Somebody can still act as platform-admin on everything: an enabled subject, a binding for the whole installation, and
 // a key of it that is valid and not narrowed.
 bool has_admin(const State& state, Instant now);
+// May it do this somewhere (project empty: installation-wide)?
+bool may(const State& state, const model::Caller& caller, auth::Permission permission,
+         std::string_view project, Instant now);
 // May it even see the object? Not yours is not there.
 bool may_see(const State& state, const model::Caller& caller, const model::Object& object, Instant now);
 

@@ -7,7 +7,7 @@
 
 #include "core/access.h"
 #include "core/gateways.h"
-#include "core/jobs.h"
+#include "core/job_control.h"
 #include "core/nodes.h"
 #include "core/old_tasks.h"
 #include "core/rules.h"
@@ -70,7 +70,7 @@ void observe(T& row) {
 }
 
 template <class T>
-Outcome create_row(Turn& turn, T row) {
+Outcome create_row(Turn& turn, const model::Caller& caller, T row) {
     row.meta.id = turn.state.next_id();
     row.meta.uid = turn.random.draw_uid();
     row.meta.generation = 1;
@@ -79,6 +79,7 @@ Outcome create_row(Turn& turn, T row) {
     row.meta.deletion_requested.reset();
     if constexpr (requires { row.status; }) row.status = {};
     observe<T>(row);
+    if constexpr (T::kind == model::Kind::job) row.status.submitted_by = caller.subject;
     const RowId id = row.meta.id;
     turn.table<T>().insert(id, std::move(row));
     const T& stored = turn.state.table<T>().get(id);
@@ -138,7 +139,7 @@ Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const mode
             const T* before = old ? &std::get<T>(*old) : nullptr;
             TANDEM_TRY(check_references(turn.state, wanted, before));
             if (before) return update_row(turn, wanted, *before);
-            return create_row(turn, wanted);
+            return create_row(turn, caller, wanted);
         },
         object);
 }
@@ -179,39 +180,23 @@ Result<Outcome> delete_object(Turn& turn, const model::Caller& caller, const mod
     return Outcome{.key = action.key, .uid = meta.uid, .generation = meta.generation, .changed = true};
 }
 
-Result<const model::Job*> find_job(Turn& turn, const model::Caller& caller, const model::Action& action,
-                                   const ObjectKey& key) {
-    const model::Job* job = turn.state.table<model::Job>().find_named(key.project, key.name_space, key.name);
+// Who may change queues may take back what others held.
+bool may_release_all(const Turn& turn, const model::Caller& caller) {
+    return may(turn.state, caller, {auth::Area::queues, auth::Verb::update}, "", turn.now);
+}
+
+Result<Outcome> act_on(Turn& turn, const model::Caller& caller, const model::ActOnJob& action) {
+    const ObjectKey& key = action.key;
+    const model::Job* job =
+        turn.state.table<model::Job>().find_named(key.project, key.name_space, key.name);
     if (!job) return not_there(key);
     TANDEM_TRY(authorise(turn, caller, action, Object{*job}, true));
-    return job;
-}
-
-Result<Outcome> cancel_job(Turn& turn, const model::Caller& caller, const model::CancelJob& action) {
-    TANDEM_LET(job, find_job(turn, caller, action, action.key));
-    Outcome outcome{.key = action.key, .uid = job->meta.uid, .generation = job->meta.generation};
-    if (model::is_terminal(job->status.phase) || job->status.cancel_requested) return outcome;
-    model::Job& edited = turn.table<model::Job>().edit(job->meta.id);
-    edited.status.cancel_requested = true;
-    if (edited.status.phase != model::Phase::stopping)
-        edited.status.reason = reason_of(model::ReasonCode::cancelled_by_request, {{"by", caller.subject}});
-    touch(turn, model::Kind::job, edited.meta.id);
-    outcome.changed = true;
-    return outcome;
-}
-
-Result<Outcome> retry_job(Turn& turn, const model::Caller& caller, const model::RetryJob& action) {
-    TANDEM_LET(job, find_job(turn, caller, action, action.key));
-    if (job->status.phase != model::Phase::failed && job->status.phase != model::Phase::cancelled)
-        return fail(ErrorCode::conflict, fmt::format("only a failed or cancelled job is tried again, it is {}",
-                                                     model::name_of(job->status.phase)));
-    model::Job& edited = turn.table<model::Job>().edit(job->meta.id);
-    edited.status.failures = 0;
-    edited.status.cancel_requested = false;
-    edited.status.not_before.reset();
-    edited.status.finished.reset();
-    requeue_job(turn, edited.meta.id, reason_of(model::ReasonCode::submitted));
-    return Outcome{.key = action.key, .uid = edited.meta.uid, .generation = edited.meta.generation, .changed = true};
+    TANDEM_LET(changed, act_on_job(turn, caller, action.act, job->meta.id,
+                                   may_release_all(turn, caller)));
+    return Outcome{.key = key,
+                   .uid = job->meta.uid,
+                   .generation = job->meta.generation,
+                   .changed = changed};
 }
 
 // An operator's word on a task of before a restore.
@@ -240,8 +225,7 @@ Result<Outcome> decide_task(Turn& turn, const model::Caller& caller, const model
 Result<Outcome> perform(Turn& turn, const model::Caller& caller, const model::Action& action) {
     if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return apply_object(turn, caller, *apply);
     if (const auto* remove = std::get_if<model::DeleteObject>(&action)) return delete_object(turn, caller, *remove);
-    if (const auto* cancel = std::get_if<model::CancelJob>(&action)) return cancel_job(turn, caller, *cancel);
-    if (const auto* retry = std::get_if<model::RetryJob>(&action)) return retry_job(turn, caller, *retry);
+    if (const auto* act = std::get_if<model::ActOnJob>(&action)) return act_on(turn, caller, *act);
     return decide_task(turn, caller, action);
 }
 

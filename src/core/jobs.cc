@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/capacity.h"
+#include "core/dependencies.h"
+#include "core/job_ending.h"
 #include "core/job_watch.h"
 #include "core/start_task.h"
 
@@ -15,8 +17,6 @@ using model::Job;
 using model::Phase;
 using model::ReasonCode;
 using model::Replica;
-
-constexpr Duration backoff_max = minutes(5);
 
 std::int64_t devices_wanted(const Job& job) {
     std::int64_t milli = 0;
@@ -41,7 +41,7 @@ sched::Demand demand_of(const Job& job) {
                          .queue = job.spec.queue,
                          .project = job.meta.project,
                          .priority = job.spec.priority,
-                         .submitted = job.meta.created,
+                         .submitted = queued_at(job),
                          .when_borrow = job.spec.when_borrow,
                          .when_preempt = job.spec.when_preempt};
     std::int64_t rank = 0;
@@ -58,20 +58,36 @@ void set_reason(Turn& turn, const Job& job, model::Reason reason) {
     turn.table<Job>().edit(job.meta.id).status.reason = std::move(reason);
 }
 
+bool is_kept_back(ReasonCode code) {
+    return code == ReasonCode::suspended || code == ReasonCode::held || code == ReasonCode::waiting_for_job;
+}
+
+// Why the scheduler is not asked for it yet.
+std::optional<model::Reason> why_not_queued(Turn& turn, const Job& job) {
+    Waiting waiting = look_at_dependencies(turn, job.meta.id);
+    if (waiting.never) return std::move(waiting.reason);
+    if (job.spec.suspend) return reason_of(ReasonCode::suspended);
+    if (!job.status.held_by.empty()) return reason_of(ReasonCode::held, {{"by", job.status.held_by}});
+    if (waiting.reason.code != ReasonCode::none) return std::move(waiting.reason);
+    return std::nullopt;
+}
+
 void reconcile_pending(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     if (job.status.cancel_requested || job.meta.deletion_requested)
         return finish_job(turn, id, Phase::cancelled, job.status.reason);
     turn.state.book.queue(id, devices_wanted(job), waiting_attribution(turn.state, job), turn.now);
-    if (job.spec.suspend) {
+    if (auto waits = why_not_queued(turn, job)) {
+        if (waits->code == ReasonCode::dependency_never_met)
+            return finish_job(turn, id, Phase::cancelled, std::move(*waits));
         turn.state.planner.remove_demand(id);
-        return set_reason(turn, job, reason_of(ReasonCode::suspended));
+        return set_reason(turn, job, std::move(*waits));
     }
     if (job.status.not_before && *job.status.not_before > turn.now) {
         turn.state.planner.remove_demand(id);
         return set_wake(turn.state.live, id, job.status.not_before);
     }
-    if (job.status.reason.code == ReasonCode::suspended || job.status.reason.code == ReasonCode::none)
+    if (is_kept_back(job.status.reason.code) || job.status.reason.code == ReasonCode::none)
         set_reason(turn, job, reason_of(ReasonCode::submitted));
     turn.state.planner.put_demand(demand_of(job));
 }
@@ -82,18 +98,6 @@ void drop_claims(Turn& turn, const Job& job) {
         release(turn, turn.state.table<Replica>().get(id), {});
     }
     turn.state.live.claimed.erase(job.meta.id);
-}
-
-// The attempt is over: what its replicas are called from now on.
-void settle_replicas(Turn& turn, RowId job, Phase phase) {
-    for (RowId id : replicas_of(turn.state, job)) {
-        const Replica& replica = turn.state.table<Replica>().get(id);
-        if (model::is_terminal(replica.status.phase)) continue;
-        if (phase == Phase::pending || phase == Phase::cancelled || !is_gone(replica))
-            move_replica(turn, id, phase);
-        else
-            move_replica(turn, id, exited_well(replica) ? Phase::succeeded : Phase::failed);
-    }
 }
 
 void start_job(Turn& turn, RowId id) {
@@ -124,6 +128,10 @@ void reconcile_claimed(Turn& turn, const Job& job) {
     if (job.status.cancel_requested || job.meta.deletion_requested) {
         drop_claims(turn, job);
         return finish_job(turn, job.meta.id, Phase::cancelled, job.status.reason);
+    }
+    if (job.spec.suspend) {
+        drop_claims(turn, job);
+        return requeue_job(turn, job.meta.id, reason_of(ReasonCode::suspended));
     }
     bool all_free = true;
     for (RowId id : replicas_of(turn.state, job.meta.id)) {
@@ -162,91 +170,14 @@ void reconcile_live(Turn& turn, const Job& job) {
     if (all_done) return begin_ending(turn, id, Ending::completed, reason_of(ReasonCode::completed));
     if (job.status.cancel_requested || job.meta.deletion_requested)
         return begin_ending(turn, id, Ending::cancelled, job.status.reason);
+    if (job.spec.suspend)
+        return begin_ending(turn, id, Ending::requeued, reason_of(ReasonCode::suspended));
     if (all_up && job.status.phase == Phase::starting) {
         turn.table<Job>().edit(id).status.phase = Phase::running;
         turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::started));
+        tell_dependents(turn, job);
     }
     watch_job(turn, id);
-}
-
-// Steps beyond the checkpoint that the next attempt will start from.
-std::int64_t steps_beyond_checkpoint(const State& state, const Job& job) {
-    std::int64_t last = -1;
-    for (RowId id : replicas_of(state, job.meta.id)) {
-        const TaskLife* life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
-        if (life) last = std::max(last, life->step);
-    }
-    const std::int64_t kept = job.status.checkpoint ? job.status.checkpoint->step : 0;
-    return std::max<std::int64_t>(0, last - kept);
-}
-
-void release_attempt(Turn& turn, const Job& job) {
-    Release how;
-    const bool loses = job.status.ending == Ending::failed || job.status.ending == Ending::preempted;
-    if (loses) {
-        const bool saved = job.status.checkpoint && job.status.started && job.status.checkpoint->at >= *job.status.started;
-        how.safe_at = saved ? job.status.checkpoint->at : job.status.started;
-        how.lost = job.status.ending == Ending::preempted ? model::LedgerState::lost_to_preemption
-                                                          : model::LedgerState::failed_rerun;
-    }
-    for (RowId id : replicas_of(turn.state, job.meta.id)) {
-        const Replica& replica = turn.state.table<Replica>().get(id);
-        release(turn, replica, how);
-        turn.state.live.tasks.erase(task_name(turn.state, replica));
-    }
-    turn.state.planner.remove_occupant(job.meta.id);
-}
-
-void after_failure(Turn& turn, RowId id) {
-    Job& job = turn.table<Job>().edit(id);
-    job.status.failures += 1;
-    if (job.status.failures > job.spec.retries.limit) return finish_job(turn, id, Phase::failed, job.status.reason);
-    const std::int64_t doublings = std::min<std::int64_t>(job.status.failures - 1, 16);
-    const Duration wait{std::min(backoff_max.ms, job.spec.retries.backoff.ms << doublings)};
-    job.status.not_before = turn.now + wait;
-    TANDEM_REACHED("job.retried");
-    requeue_job(turn, id, job.status.reason);
-}
-
-bool all_exited_well(const State& state, RowId id) {
-    for (RowId replica_id : replicas_of(state, id))
-        if (!exited_well(state.table<Replica>().get(replica_id))) return false;
-    return true;
-}
-
-void close_attempt(Turn& turn, RowId id) {
-    Job& job = turn.table<Job>().edit(id);
-    // Exit code 0 of every rank means done, whatever else was asked of it meanwhile.
-    if (job.status.ending == Ending::preempted && all_exited_well(turn.state, id)) {
-        job.status.ending = Ending::completed;
-        job.status.reason = reason_of(ReasonCode::completed);
-    }
-    if (job.status.ending == Ending::failed || job.status.ending == Ending::preempted)
-        job.status.steps_lost += steps_beyond_checkpoint(turn.state, job);
-    release_attempt(turn, job);
-    switch (job.status.ending) {
-        case Ending::completed:
-            if (job.spec.outputs.empty()) return finish_job(turn, id, Phase::succeeded, job.status.reason);
-            job.status.reason = reason_of(ReasonCode::collecting_outputs);
-            job.status.ending = Ending::none;
-            // Their devices are free from now on, and the rows say so; only the job waits for its files.
-            settle_replicas(turn, id, Phase::succeeded);
-            turn.open_intent(collect_outputs_of(turn.state, job));
-            return;
-        case Ending::failed: return after_failure(turn, id);
-        case Ending::preempted:
-            job.status.preemptions += 1;
-            TANDEM_REACHED("job.preempted");
-            return requeue_job(turn, id, job.status.reason);
-        default: return finish_job(turn, id, Phase::cancelled, job.status.reason);
-    }
-}
-
-void reconcile_ending(Turn& turn, const Job& job) {
-    if (job.status.reason.code == ReasonCode::collecting_outputs) return;
-    for (RowId id : replicas_of(turn.state, job.meta.id))
-        if (!is_gone(turn.state.table<Replica>().get(id))) return;
-    close_attempt(turn, job.meta.id);
 }
 
 void erase_job(Turn& turn, const Job& job) {
@@ -293,6 +224,8 @@ const model::JobRole& role_of(const Job& job, const std::string& name) {
 std::vector<RowId> replicas_of(const State& state, RowId owner) {
     return state.table<Replica>().index().owned_by(owner);
 }
+
+Instant queued_at(const Job& job) { return job.status.order.value_or(job.meta.created); }
 
 bool is_gone(const Replica& replica) { return replica.status.finished.has_value(); }
 
@@ -387,45 +320,6 @@ sched::Occupant occupant_of(const Job& job) {
             .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
             .restart_time = job.spec.checkpoint.restart_time,
             .evictions = job.status.preemptions};
-}
-
-void begin_ending(Turn& turn, RowId id, Ending ending, model::Reason reason) {
-    Job& job = turn.table<Job>().edit(id);
-    job.status.phase = Phase::stopping;
-    job.status.ending = ending;
-    job.status.reason = std::move(reason);
-    for (RowId replica_id : replicas_of(turn.state, id)) {
-        const Replica& replica = turn.state.table<Replica>().get(replica_id);
-        turn.state.planner.set_leaving(id, replica.spec.rank);
-        if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
-        const model::TaskName task = task_name(turn.state, replica);
-        close_intents(turn, task);
-        move_replica(turn, replica_id, Phase::stopping);
-        turn.open_intent(model::StopTask{.task = task, .node = replica.status.node, .grace = job.spec.grace});
-    }
-    touch(turn, model::Kind::job, id);
-}
-
-void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
-    Job& job = turn.table<Job>().edit(id);
-    turn.state.planner.remove_demand(id);
-    turn.state.book.dequeue(id, turn.now);
-    job.status.phase = phase;
-    job.status.reason = std::move(reason);
-    job.status.ending = Ending::none;
-    job.status.finished = turn.now;
-    settle_replicas(turn, id, phase);
-    turn.note(key_of_row(job), job.meta.uid, job.status.reason);
-    if (job.meta.deletion_requested) touch(turn, model::Kind::job, id);
-}
-
-void requeue_job(Turn& turn, RowId id, model::Reason reason) {
-    Job& job = turn.table<Job>().edit(id);
-    job.status.phase = Phase::pending;
-    job.status.ending = Ending::none;
-    job.status.reason = std::move(reason);
-    settle_replicas(turn, id, Phase::pending);
-    touch(turn, model::Kind::job, id);
 }
 
 }  // namespace tandem::core

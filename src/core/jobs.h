@@ -12,6 +12,9 @@ namespace tandem::core {
 
 void reconcile_job(Turn& turn, RowId id);
 
+// Since when it stands in its queue; decides its place among equals.
+Instant queued_at(const model::Job& job);
+
 // The planner placed it; victims, if any, are told by the caller.
 void claim_job(Turn& turn, const sched::Placement& placement);
 // Its capacity is wanted by `by`: stop with grace, requeue.

@@ -124,7 +124,7 @@ TEST(job, cancelled_job_frees_its_device_only_when_its_process_is_gone) {
     world.apply(TestWorld::job("one", 1));
     world.apply(TestWorld::job("two", 1));
     world.start_all();
-    world.submit({model::CancelJob{{model::Kind::job, "default", "default", "one"}}});
+    world.submit({model::ActOnJob{{model::Kind::job, "default", "default", "one"}, model::JobAct::cancel}});
     EXPECT_EQ(world.phase_of("one"), Phase::stopping);
     EXPECT_EQ(world.phase_of("two"), Phase::pending);
     world.stop_all();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/dependencies.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/services.h"
@@ -189,14 +190,21 @@ Status check_references(const State& state, const Queue& wanted, const Queue* ol
 Status check_references(const State& state, const Job& wanted, const Job* old) {
     TANDEM_TRY(check_place(state, wanted.meta));
     TANDEM_TRY(check_queue(state, wanted.spec.queue, wanted.meta.project));
-    if (!old) return check_replica_names(state, wanted);
+    if (!old) {
+        TANDEM_TRY(check_dependencies(state, wanted));
+        return check_replica_names(state, wanted);
+    }
+    TANDEM_TRY(frozen(old->spec.after == wanted.spec.after, "spec.after", "make another job"));
     if (old->status.phase == model::Phase::pending) {
         TANDEM_TRY(frozen(old->spec.roles == wanted.spec.roles || old->status.epoch == 0, "spec.roles",
                           "the job has run; make another"));
         return {};
     }
-    return frozen(old->spec == wanted.spec, "spec", fmt::format("the job is {}; only a pending job's spec changes",
-                                                                model::name_of(old->status.phase)));
+    Job same = wanted;
+    same.spec.suspend = old->spec.suspend;  // a running job may be suspended
+    const bool is_over = model::is_terminal(old->status.phase);
+    return frozen(old->spec == (is_over ? wanted.spec : same.spec), "spec",
+                  fmt::format("the job is {}; only a pending job's spec changes", model::name_of(old->status.phase)));
 }
 
 Status check_references(const State& state, const Service& wanted, const Service* old) {

@@ -85,6 +85,7 @@ struct Live {
     UndoMap<RowId, Instant> last_request;          // by service
     UndoMap<std::string, Denials> denials;         // by subject
     UndoMap<RowId, bool> claimed;                  // jobs and services with claims not yet free
+    UndoMap<RowId, std::set<RowId>> dependents;    // pending jobs by the job they wait for
     UndoMap<RowId, serving::ScaleMemory> scale;    // by service
     UndoMap<RowId, Wake, WakeOrder> wake;          // next look at a workload
     std::set<RowId> jobs_touched{};                // to be reconciled before the batch ends; empty between two
@@ -98,11 +99,12 @@ struct Live {
         f(last_request);
         f(denials);
         f(claimed);
+        f(dependents);
         f(scale);
         f(wake);
     }
 };
-inline constexpr std::size_t live_map_count = 8;
+inline constexpr std::size_t live_map_count = 9;
 
 // Where a batch, or one command of it, began.
 struct StateMark {

@@ -70,6 +70,23 @@ Status check_outputs(const std::vector<JobOutput>& outputs) {
     return {};
 }
 
+Status check_after(const Job& job) {
+    const std::vector<JobDependency>& after = job.spec.after;
+    if (static_cast<std::int64_t>(after.size()) > limits::dependencies_max)
+        return invalid_field("spec.after", fmt::format("must have at most {} entries, has {}",
+                                                       limits::dependencies_max, after.size()));
+    std::set<std::string_view> names;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const std::string field = fmt::format("spec.after[{}].job", i);
+        TANDEM_TRY(check_name(after[i].job, field));
+        if (after[i].job == job.meta.name)
+            return invalid_field(field, "must name another job: a job can't wait for itself");
+        if (!names.insert(after[i].job).second)
+            return invalid_field(field, fmt::format("\"{}\" stands twice", after[i].job));
+    }
+    return {};
+}
+
 Status check_times(const JobSpec& spec) {
     TANDEM_TRY(check_duration(spec.grace, Duration{}, limits::grace_max, "spec.grace"));
     TANDEM_TRY(check_range(spec.retries.limit, 0, limits::retries_max, "spec.retries.limit"));
@@ -107,6 +124,7 @@ Status check_spec(const Job& job) {
     TANDEM_TRY(check_directory(spec.working_directory, "spec.workingDirectory"));
     TANDEM_TRY(check_roles(job));
     TANDEM_TRY(check_times(spec));
+    TANDEM_TRY(check_after(job));
     TANDEM_TRY(check_directory(spec.checkpoint.directory, "spec.checkpoint.directory"));
     TANDEM_TRY(check_duration(spec.checkpoint.restart_time, Duration{}, limits::grace_max,
                               "spec.checkpoint.restartTime"));

@@ -27,12 +27,34 @@ struct ApplyObject {
 struct DeleteObject {
     ObjectKey key{};
 };
-struct CancelJob {
-    ObjectKey key{};
+// What is asked of a job besides applying and deleting it.
+//   cancel   ends it for good
+//   retry    a failed or cancelled job starts again, from its last complete checkpoint
+//   hold     while pending it is not started, whatever is free; running work goes on
+//   release  takes a hold back: one's own, or with the right to change queues anybody's
+//   suspend  sets spec.suspend: a running job saves, stops and waits
+//   resume   clears spec.suspend
+//   requeue  a running job saves, stops and waits its turn again
+//   front    before all other pending jobs of the same submitter, queue and priority; nobody else's
+//            place changes
+enum class JobAct : std::uint8_t {
+    cancel,
+    retry,
+    hold,
+    release,
+    suspend,
+    resume,
+    requeue,
+    front
 };
-// A finished job starts again, from its last complete checkpoint.
-struct RetryJob {
+template <>
+struct EnumNames<JobAct> {
+    static constexpr std::string_view values[] = {"cancel",  "retry",  "hold",    "release",
+                                                  "suspend", "resume", "requeue", "front"};
+};
+struct ActOnJob {
     ObjectKey key{};
+    JobAct act = JobAct::cancel;
 };
 // Of a replica that is unknown since a restore: its task, which its executor has, is its own again.
 struct AdoptTask {
@@ -42,10 +64,10 @@ struct AdoptTask {
 struct EndTask {
     ObjectKey key{};
 };
-using Action = std::variant<ApplyObject, DeleteObject, CancelJob, RetryJob, AdoptTask, EndTask>;
+using Action = std::variant<ApplyObject, DeleteObject, ActOnJob, AdoptTask, EndTask>;
 template <>
 struct EnumNames<Action> {  // in the variant's order
-    static constexpr std::string_view values[] = {"apply", "delete", "cancel", "retry", "adopt", "end"};
+    static constexpr std::string_view values[] = {"apply", "delete", "actOnJob", "adopt", "end"};
 };
 
 // What the action is about.

@@ -56,6 +56,22 @@ struct EnumNames<WhenPreempt> {
     static constexpr std::string_view values[] = {"next", "preempt"};
 };
 
+// What a job waits for of another one.
+//   started  it runs or has run
+//   ok       it succeeded
+//   failed   it failed
+//   ended    it is over, however
+enum class DependencyWhen : std::uint8_t { ok, failed, ended, started };
+template <>
+struct EnumNames<DependencyWhen> {
+    static constexpr std::string_view values[] = {"ok", "failed", "ended", "started"};
+};
+struct JobDependency {
+    std::string job{};                // of the same project and namespace; exists already
+    DependencyWhen when = DependencyWhen::ok;
+    bool operator==(const JobDependency&) const = default;
+};
+
 struct JobSpec {
     std::string queue = "default";
     std::int64_t priority = 0;        // -1000..1000, larger first
@@ -72,6 +88,7 @@ struct JobSpec {
     std::optional<Duration> heartbeat_timeout{};  // no change of TANDEM_PROGRESS_FILE
     std::optional<Duration> silence_timeout{};    // no output
     std::vector<JobOutput> outputs{};
+    std::vector<JobDependency> after{};           // all of them; fixed once made
     bool suspend = false;
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
@@ -93,10 +110,11 @@ struct OutputRecord {
 };
 
 // Why the current attempt is being ended; decides what comes after its last process is gone.
-enum class Ending : std::uint8_t { none, completed, failed, preempted, cancelled };
+enum class Ending : std::uint8_t { none, completed, failed, preempted, cancelled, requeued };
 template <>
 struct EnumNames<Ending> {
-    static constexpr std::string_view values[] = {"none", "completed", "failed", "preempted", "cancelled"};
+    static constexpr std::string_view values[] = {"none",      "completed", "failed",
+                                                  "preempted", "cancelled", "requeued"};
 };
 
 struct JobStatus {
@@ -114,6 +132,10 @@ struct JobStatus {
     std::optional<Instant> started{};      // of the current or last attempt
     std::optional<Instant> finished{};
     bool cancel_requested = false;
+    std::string submitted_by{};            // subject
+    std::string held_by{};                 // subject; empty: not held
+    std::optional<Instant> order{};        // its place in the queue when that is not when it was made
+    std::vector<std::string> after_met{};  // jobs of spec.after that it need not wait for any more
     bool operator==(const JobStatus&) const = default;
 };
 

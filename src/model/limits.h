@@ -24,6 +24,7 @@ inline constexpr std::int64_t env_name_max = 128;
 inline constexpr std::int64_t env_bytes_max = 256 * 1024;  // names and values together
 inline constexpr std::int64_t path_max = 1024;
 inline constexpr std::int64_t outputs_max = 64;
+inline constexpr std::int64_t dependencies_max = 64;  // of one job
 inline constexpr std::int64_t retries_max = 1000;
 inline constexpr Duration grace_max = hours(24);
 inline constexpr Duration run_time_max = hours(24 * 366);

@@ -25,6 +25,9 @@ enum class ReasonCode : std::uint8_t {
     not_allowed_in_pool,    // pool, project
     waiting_for_victims,    // victims, node
     behind,                 // position, queue
+    held,                   // by
+    waiting_for_job,        // job, when
+    dependency_never_met,   // job, when, phase
     // ends and turns
     preempted,              // by; as a remedy: priority that would take the place of running work
     reclaimed,              // by: whose quota it is
@@ -41,6 +44,9 @@ enum class ReasonCode : std::uint8_t {
     retries_exhausted,      // attempts, limit
     output_missing,         // output, detail
     collecting_outputs,
+    requeued_by_request,    // by
+    released,               // by
+    moved_to_front,         // by
     checkpointed,           // step
     completed,
     old_generation,         // task of an installation before a restore
@@ -69,10 +75,12 @@ template <>
 struct EnumNames<ReasonCode> {
     static constexpr std::string_view values[] = {
         "none", "submitted", "suspended", "backoff", "noCapacity", "neverFits", "quotaExhausted",
-        "poolUnavailable", "queueUnavailable", "notAllowedInPool", "waitingForVictims", "behind", "preempted",
+        "poolUnavailable", "queueUnavailable", "notAllowedInPool", "waitingForVictims", "behind",
+        "held", "waitingForJob", "dependencyNeverMet", "preempted",
         "reclaimed", "cancelledByRequest", "exitCode", "killedBySignal", "outOfMemory", "startFailed",
         "maxRunTimeExceeded", "heartbeatLost", "outputSilent", "gangMemberFailed", "shimLost",
-        "retriesExhausted", "outputMissing", "collectingOutputs", "checkpointed", "completed", "oldGeneration",
+        "retriesExhausted", "outputMissing", "collectingOutputs", "requeuedByRequest", "released",
+        "movedToFront", "checkpointed", "completed", "oldGeneration",
         "undecided", "asleepIdle", "woken", "notReadyInTime", "replicaFailed", "modelMissing", "runtimeMissing",
         "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled", "gaveFairShare",
         "queueDrained", "preemptionForbidden", "evictionsLimited"};

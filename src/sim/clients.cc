@@ -169,7 +169,7 @@ void Clients::cancel_some() {
     if (remove)
         command.actions.push_back(model::DeleteObject{key});
     else
-        command.actions.push_back(model::CancelJob{key});
+        command.actions.push_back(model::ActOnJob{key, model::JobAct::cancel});
     post_(std::move(command));
 }
 

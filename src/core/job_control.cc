@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job_control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/jobs.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Job;
+using model::JobAct;
+using model::Phase;
+using model::ReasonCode;
+
+// One act of one caller on one job.
+struct Act {
+    Turn& turn;
+    const model::Caller& caller;
+    const Job& job;
+
+    Job& edit() const { return turn.table<Job>().edit(job.meta.id); }
+    void touch_job() const { touch(turn, model::Kind::job, job.meta.id); }
+    void note(ReasonCode code) const {
+        turn.note(key_of_row(job), job.meta.uid, reason_of(code, {{"by", caller.subject}}));
+    }
+    std::unexpected<Error> unfit(std::string_view only) const {
+        return fail(ErrorCode::conflict, fmt::format("only {}; job \"{}\" is {}", only,
+                                                     job.meta.name,
+                                                     model::name_of(job.status.phase)));
+    }
+    bool is_over() const { return model::is_terminal(job.status.phase); }
+    bool is_live() const {
+        return job.status.phase == Phase::starting || job.status.phase == Phase::running ||
+               job.status.phase == Phase::unknown;
+    }
+
+    Result<bool> cancel() const;
+    Result<bool> retry() const;
+    Result<bool> hold() const;
+    Result<bool> release(bool any) const;
+    Result<bool> set_suspend(bool wanted) const;
+    Result<bool> requeue() const;
+    Result<bool> front() const;
+    std::vector<RowId> own_pending() const;
+};
+
+Result<bool> Act::cancel() const {
+    if (is_over() && !job.status.cancel_requested) return unfit("a job that is not over is ended");
+    if (is_over() || job.status.cancel_requested) return false;
+    Job& edited = edit();
+    edited.status.cancel_requested = true;
+    if (edited.status.phase != Phase::stopping)
+        edited.status.reason =
+            reason_of(ReasonCode::cancelled_by_request, {{"by", caller.subject}});
+    touch_job();
+    return true;
+}
+
+Result<bool> Act::retry() const {
+    if (job.status.phase != Phase::failed && job.status.phase != Phase::cancelled)
+        return unfit("a failed or cancelled job is tried again");
+    Job& edited = edit();
+    edited.status.failures = 0;
+    edited.status.cancel_requested = false;
+    edited.status.not_before.reset();
+    edited.status.finished.reset();
+    requeue_job(turn, job.meta.id, reason_of(ReasonCode::submitted));
+    return true;
+}
+
+Result<bool> Act::hold() const {
+    if (is_over()) return unfit("a job that is not over can be held");
+    if (!job.status.held_by.empty()) return false;
+    edit().status.held_by = caller.subject;
+    note(ReasonCode::held);
+    touch_job();
+    return true;
+}
+
+Result<bool> Act::release(bool any) const {
+    if (job.status.held_by.empty()) return false;
+    if (job.status.held_by != caller.subject && !any)
+        return fail(ErrorCode::denied,
+                    fmt::format("{} holds job \"{}\"; only they or who may change queues release it",
+                                job.status.held_by, job.meta.name));
+    edit().status.held_by.clear();
+    note(ReasonCode::released);
+    touch_job();
+    return true;
+}
+
+Result<bool> Act::set_suspend(bool wanted) const {
+    if (is_over()) return unfit("a job that is not over is suspended or resumed");
+    if (job.spec.suspend == wanted) return false;
+    Job& edited = edit();
+    edited.spec.suspend = wanted;
+    edited.meta.generation += 1;
+    touch_job();
+    return true;
+}
+
+Result<bool> Act::requeue() const {
+    if (is_over()) return unfit("a running job is queued again; retry starts one that is over");
+    if (!is_live()) return false;
+    begin_ending(turn, job.meta.id, model::Ending::requeued,
+                 reason_of(ReasonCode::requeued_by_request, {{"by", caller.subject}}));
+    note(ReasonCode::requeued_by_request);
+    return true;
+}
+
+std::vector<RowId> Act::own_pending() const {
+    std::vector<RowId> own;
+    for (const auto& [id, other] : turn.state.table<Job>().rows())
+        if (other.status.phase == Phase::pending && other.spec.queue == job.spec.queue &&
+            other.spec.priority == job.spec.priority &&
+            other.status.submitted_by == job.status.submitted_by)
+            own.push_back(id);
+    std::ranges::sort(own, [this](RowId a, RowId b) {
+        const Instant at_a = queued_at(turn.state.table<Job>().get(a));
+        const Instant at_b = queued_at(turn.state.table<Job>().get(b));
+        return at_a != at_b ? at_a < at_b : a < b;
+    });
+    return own;
+}
+
+// Its places among all stay the submitter's; only who of its jobs stands where changes.
+Result<bool> Act::front() const {
+    if (job.status.phase != Phase::pending) return unfit("a pending job has a place in its queue");
+    const std::vector<RowId> own = own_pending();
+    const auto place = std::ranges::find(own, job.meta.id);
+    if (place == own.begin()) return false;
+    std::vector<Instant> stamps;
+    for (RowId id : own) stamps.push_back(queued_at(turn.state.table<Job>().get(id)));
+    const std::size_t last = static_cast<std::size_t>(place - own.begin());
+    for (std::size_t i = last; i > 0; --i) {
+        turn.table<Job>().edit(own[i - 1]).status.order = stamps[i];
+        touch(turn, model::Kind::job, own[i - 1]);
+    }
+    // Of those made in one millisecond the older id goes first: so one earlier.
+    edit().status.order = stamps.front() + Duration{-1};
+    note(ReasonCode::moved_to_front);
+    touch_job();
+    return true;
+}
+
+}  // namespace
+
+Result<bool> act_on_job(Turn& turn, const model::Caller& caller, JobAct act, RowId id,
+                        bool may_release_all) {
+    const Act one{turn, caller, turn.state.table<Job>().get(id)};
+    switch (act) {
+        case JobAct::cancel:
+            return one.cancel();
+        case JobAct::retry:
+            return one.retry();
+        case JobAct::hold:
+            return one.hold();
+        case JobAct::release:
+            return one.release(may_release_all);
+        case JobAct::suspend:
+            return one.set_suspend(true);
+        case JobAct::resume:
+            return one.set_suspend(false);
+        case JobAct::requeue:
+            return one.requeue();
+        default:
+            return one.front();
+    }
+}
+
+}  // namespace tandem::core

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job_ending.h"
+
+#include <algorithm>
+
+#include "core/capacity.h"
+#include "core/dependencies.h"
+#include "core/jobs.h"
+#include "core/start_task.h"
+
+namespace tandem::core {
+namespace {
+
+using model::Ending;
+using model::Job;
+using model::Phase;
+using model::ReasonCode;
+using model::Replica;
+
+constexpr Duration backoff_max = minutes(5);
+
+// The attempt is over: what its replicas are called from now on.
+void settle_replicas(Turn& turn, RowId job, Phase phase) {
+    for (RowId id : replicas_of(turn.state, job)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (model::is_terminal(replica.status.phase)) continue;
+        if (phase == Phase::pending || phase == Phase::cancelled || !is_gone(replica))
+            move_replica(turn, id, phase);
+        else
+            move_replica(turn, id, exited_well(replica) ? Phase::succeeded : Phase::failed);
+    }
+}
+
+// Steps beyond the checkpoint that the next attempt will start from.
+std::int64_t steps_beyond_checkpoint(const State& state, const Job& job) {
+    std::int64_t last = -1;
+    for (RowId id : replicas_of(state, job.meta.id)) {
+        const TaskLife* life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
+        if (life) last = std::max(last, life->step);
+    }
+    const std::int64_t kept = job.status.checkpoint ? job.status.checkpoint->step : 0;
+    return std::max<std::int64_t>(0, last - kept);
+}
+
+// What was done since the last checkpoint has to be done again.
+bool loses_work(Ending ending) {
+    return ending == Ending::failed || ending == Ending::preempted || ending == Ending::requeued;
+}
+
+void release_attempt(Turn& turn, const Job& job) {
+    Release how;
+    if (loses_work(job.status.ending)) {
+        const bool saved = job.status.checkpoint && job.status.started && job.status.checkpoint->at >= *job.status.started;
+        how.safe_at = saved ? job.status.checkpoint->at : job.status.started;
+        how.lost = job.status.ending == Ending::failed ? model::LedgerState::failed_rerun
+                                                       : model::LedgerState::lost_to_preemption;
+    }
+    for (RowId id : replicas_of(turn.state, job.meta.id)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        release(turn, replica, how);
+        turn.state.live.tasks.erase(task_name(turn.state, replica));
+    }
+    turn.state.planner.remove_occupant(job.meta.id);
+}
+
+void after_failure(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.failures += 1;
+    if (job.status.failures > job.spec.retries.limit) return finish_job(turn, id, Phase::failed, job.status.reason);
+    const std::int64_t doublings = std::min<std::int64_t>(job.status.failures - 1, 16);
+    const Duration wait{std::min(backoff_max.ms, job.spec.retries.backoff.ms << doublings)};
+    job.status.not_before = turn.now + wait;
+    TANDEM_REACHED("job.retried");
+    requeue_job(turn, id, job.status.reason);
+}
+
+bool all_exited_well(const State& state, RowId id) {
+    for (RowId replica_id : replicas_of(state, id))
+        if (!exited_well(state.table<Replica>().get(replica_id))) return false;
+    return true;
+}
+
+void close_attempt(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    // Exit code 0 of every rank means done, whatever else was asked of it meanwhile.
+    const bool was_asked = job.status.ending == Ending::preempted || job.status.ending == Ending::requeued;
+    if (was_asked && all_exited_well(turn.state, id)) {
+        job.status.ending = Ending::completed;
+        job.status.reason = reason_of(ReasonCode::completed);
+    }
+    if (loses_work(job.status.ending))
+        job.status.steps_lost += steps_beyond_checkpoint(turn.state, job);
+    release_attempt(turn, job);
+    switch (job.status.ending) {
+        case Ending::completed:
+            if (job.spec.outputs.empty()) return finish_job(turn, id, Phase::succeeded, job.status.reason);
+            job.status.reason = reason_of(ReasonCode::collecting_outputs);
+            job.status.ending = Ending::none;
+            // Their devices are free from now on, and the rows say so; only the job waits for its files.
+            settle_replicas(turn, id, Phase::succeeded);
+            turn.open_intent(collect_outputs_of(turn.state, job));
+            return;
+        case Ending::failed: return after_failure(turn, id);
+        case Ending::preempted:
+            job.status.preemptions += 1;
+            TANDEM_REACHED("job.preempted");
+            return requeue_job(turn, id, job.status.reason);
+        case Ending::requeued: return requeue_job(turn, id, job.status.reason);
+        default: return finish_job(turn, id, Phase::cancelled, job.status.reason);
+    }
+}
+
+}  // namespace
+
+void reconcile_ending(Turn& turn, const Job& job) {
+    if (job.status.reason.code == ReasonCode::collecting_outputs) return;
+    for (RowId id : replicas_of(turn.state, job.meta.id))
+        if (!is_gone(turn.state.table<Replica>().get(id))) return;
+    close_attempt(turn, job.meta.id);
+}
+
+void begin_ending(Turn& turn, RowId id, Ending ending, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::stopping;
+    job.status.ending = ending;
+    job.status.reason = std::move(reason);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        turn.state.planner.set_leaving(id, replica.spec.rank);
+        if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
+        const model::TaskName task = task_name(turn.state, replica);
+        close_intents(turn, task);
+        move_replica(turn, replica_id, Phase::stopping);
+        turn.open_intent(model::StopTask{.task = task, .node = replica.status.node, .grace = job.spec.grace});
+    }
+    touch(turn, model::Kind::job, id);
+}
+
+void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    turn.state.planner.remove_demand(id);
+    turn.state.book.dequeue(id, turn.now);
+    job.status.phase = phase;
+    job.status.reason = std::move(reason);
+    job.status.ending = Ending::none;
+    job.status.finished = turn.now;
+    settle_replicas(turn, id, phase);
+    turn.note(key_of_row(job), job.meta.uid, job.status.reason);
+    tell_dependents(turn, job);
+    if (job.meta.deletion_requested) touch(turn, model::Kind::job, id);
+}
+
+void requeue_job(Turn& turn, RowId id, model::Reason reason) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::pending;
+    job.status.ending = Ending::none;
+    job.status.reason = std::move(reason);
+    settle_replicas(turn, id, Phase::pending);
+    touch(turn, model::Kind::job, id);
+}
+
+}  // namespace tandem::core
