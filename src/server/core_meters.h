@@ -49,9 +49,11 @@ class MeteredStore final : public core::Store {
   public:
     MeteredStore(core::Store& store, CoreMeters& meters) : store_(store), meters_(meters) {}
     Result<core::RecoveredState> recover() override { return store_.recover(); }
-    Status open_segment(const model::CoreMeta& meta, std::string_view version) override {
-        return store_.open_segment(meta, version);
+    Status open_segment(const model::CoreMeta& meta, std::string_view version,
+                        const model::LiveMemory* live) override {
+        return store_.open_segment(meta, version, live);
     }
+    bool segment_is_full() const override { return store_.segment_is_full(); }
     core::CommitOutcome commit(const model::BatchRecord& record) override {
         meters_.committing();
         const core::CommitOutcome outcome = store_.commit(record);

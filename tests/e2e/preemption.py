@@ -61,6 +61,44 @@ class Contract(unittest.TestCase):
         lines = path.read_text().splitlines() if path.exists() else []
         return [(int(line.split()[0]), int(line.split()[1])) for line in lines]
 
+    def test_suspended_work_saves_gives_its_place_away_and_goes_on_when_resumed(self) -> None:
+        self.it.submit(self.trainer("paused", 40))
+        until("five steps are done", lambda: len(self.steps("paused")) >= 5)
+        self.it.tandem("job", "suspend", "paused")
+        waiting = self.it.wait_phase("paused", "pending")
+        self.assertEqual(waiting["status"]["reason"]["code"], "suspended")
+        self.assertTrue(waiting["spec"]["suspend"])
+        self.it.submit(job("meanwhile", shell("exit 0"), replicas=2))
+        self.it.wait_phase("meanwhile", "succeeded")
+        self.it.restart()  # what is suspended stays so
+        self.assertEqual(self.it.phase("paused"), "pending")
+        self.it.tandem("job", "resume", "paused")
+        done = self.it.wait_phase("paused", "succeeded")["status"]
+        self.assertEqual([step for _, step in self.steps("paused")], list(range(1, 41)))
+        self.assertEqual((done["stepsLost"], done["preemptions"], done["epoch"]), (0, 0, 2))
+
+    def test_requeued_work_saves_and_starts_again(self) -> None:
+        self.it.submit(self.trainer("again", 40))
+        until("five steps are done", lambda: len(self.steps("again")) >= 5)
+        self.it.tandem("job", "requeue", "again")
+        done = self.it.wait_phase("again", "succeeded")["status"]
+        self.assertEqual([step for _, step in self.steps("again")], list(range(1, 41)))
+        self.assertEqual((done["stepsLost"], done["epoch"]), (0, 2))
+
+    def test_held_and_dependent_work_waits_for_its_word(self) -> None:
+        self.it.submit(job("first", shell("sleep 0.5")))
+        self.it.submit(job("then", shell("exit 0"), after=[{"job": "first"}]))
+        self.it.submit(job("never", shell("exit 0"), after=[{"job": "first", "when": "failed"}]))
+        self.it.submit(job("kept", shell("exit 0"), after=[{"job": "then", "when": "ended"}]))
+        self.it.tandem("job", "hold", "kept")
+        self.assertEqual(self.it.job("then")["status"]["reason"]["code"], "waitingForJob")
+        self.it.wait_phase("then", "succeeded")
+        self.it.wait_phase("never", "cancelled")
+        self.assertEqual(self.it.job("never")["status"]["reason"]["code"], "dependencyNeverMet")
+        self.assertEqual(self.it.job("kept")["status"]["reason"]["code"], "held")
+        self.it.tandem("job", "release", "kept")
+        self.it.wait_phase("kept", "succeeded")
+
     def test_preempted_work_saves_waits_and_goes_on(self) -> None:
         self.it.submit(self.trainer("low", 60))
         until("ten steps are done", lambda: len(self.steps("low")) >= 10)
