@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/quantity.h"
 #include "cli/exit_code.h"
 #include "cli/follow.h"
@@ -21,11 +23,13 @@ std::string cancel_words(const Value& job) {
     return "is being cancelled";
 }
 
-std::string retry_words(const Value&) {
-    return "starts again";
+std::function<std::string(const Value&)> always(const char* words) {
+    return [words](const Value&) { return std::string(words); };
 }
 
-Result<int> act_on_jobs(Session& session, const char* act, std::string (*words)(const Value&)) {
+using Words = std::string(const Value& job);
+
+Result<int> act_on_jobs(Session& session, const char* act, const std::function<Words>& words) {
     const bool dry_run = session.arguments().dry_run;
     for (const std::string& word : session.arguments().words) {
         const std::string name = word.starts_with("job/") ? word.substr(4) : word;
@@ -126,25 +130,25 @@ Result<int> do_job_cancel(Session& session) {
     return act_on_jobs(session, "cancel", cancel_words);
 }
 Result<int> do_job_retry(Session& session) {
-    return act_on_jobs(session, "retry", retry_words);
+    return act_on_jobs(session, "retry", always("starts again"));
 }
 Result<int> do_job_hold(Session& session) {
-    return act_on_jobs(session, "hold", "is held");
+    return act_on_jobs(session, "hold", always("is held"));
 }
 Result<int> do_job_release(Session& session) {
-    return act_on_jobs(session, "release", "is released");
+    return act_on_jobs(session, "release", always("is released"));
 }
 Result<int> do_job_suspend(Session& session) {
-    return act_on_jobs(session, "suspend", "is suspended");
+    return act_on_jobs(session, "suspend", always("is suspended"));
 }
 Result<int> do_job_resume(Session& session) {
-    return act_on_jobs(session, "resume", "waits its turn again");
+    return act_on_jobs(session, "resume", always("waits its turn again"));
 }
 Result<int> do_job_requeue(Session& session) {
-    return act_on_jobs(session, "requeue", "is queued again");
+    return act_on_jobs(session, "requeue", always("is queued again"));
 }
 Result<int> do_job_front(Session& session) {
-    return act_on_jobs(session, "front", "is the first of its submitter's");
+    return act_on_jobs(session, "front", always("is the first of its submitter's"));
 }
 
 }  // namespace tandem::cli

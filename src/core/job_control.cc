@@ -49,7 +49,6 @@ struct Act {
 };
 
 Result<bool> Act::cancel() const {
-    if (is_over() && !job.status.cancel_requested) return unfit("a job that is not over is ended");
     if (is_over() || job.status.cancel_requested) return false;
     Job& edited = edit();
     edited.status.cancel_requested = true;

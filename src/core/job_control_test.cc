@@ -134,7 +134,7 @@ TEST(job_control, what_does_not_fit_the_phase_is_refused_by_name) {
     EXPECT_EQ(act(world, "done", JobAct::front).error->code, ErrorCode::conflict);
     world.exit_task(world.tasks_of("done")[0], 0);
     ASSERT_EQ(world.phase_of("done"), Phase::succeeded);
-    for (const JobAct late : {JobAct::cancel, JobAct::retry, JobAct::hold, JobAct::suspend,
+    for (const JobAct late : {JobAct::retry, JobAct::hold, JobAct::suspend,
                               JobAct::resume, JobAct::requeue, JobAct::front}) {
         const model::Answer answer = act(world, "done", late);
         ASSERT_TRUE(answer.error) << model::name_of(late);

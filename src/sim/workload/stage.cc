@@ -52,7 +52,7 @@ std::optional<Error> Stage::submit(std::vector<model::Action> actions) {
         .body_digest = {},
         .dry_run = false}});
     const std::optional<Error> refused = refused_;
-    settle(now_);
+    play_until(now_);
     return refused;
 }
 
@@ -60,25 +60,25 @@ void Stage::report_nodes(std::vector<model::NodeReported> reports) {
     std::vector<model::Input> inputs;
     for (model::NodeReported& report : reports) inputs.push_back(std::move(report));
     run_batch(std::move(inputs));
-    settle(now_);
+    play_until(now_);
 }
 
 void Stage::end(const std::string& job, std::int64_t code) {
     for (const auto& [name, task] : tasks_) {
         if (task.job == job) plan_exit(name, now_, code);
     }
-    settle(now_);
+    play_until(now_);
 }
 
 void Stage::pass(Duration time) {
     const Instant end = now_ + time;
-    settle(end);
+    play_until(end);
     now_ = end;
     run_batch({model::TimerFired{}});
-    settle(end);
+    play_until(end);
 }
 
-void Stage::settle(Instant end) {
+void Stage::play_until(Instant end) {
     std::int64_t at_once = 0;
     while (violation_.empty()) {
         std::optional<Instant> next = driver_->next_wake();

@@ -53,10 +53,15 @@ class Stage : private core::Store,
 
   private:
     Result<core::RecoveredState> recover() override { return core::RecoveredState{}; }
-    Status open_segment(const model::CoreMeta&, std::string_view) override { return {}; }
+    Status open_segment(const model::CoreMeta&, std::string_view,
+                        const model::LiveMemory*) override {
+        return {};
+    }
+    bool segment_is_full() const override { return false; }
     core::CommitOutcome commit(const model::BatchRecord& record) override;
     void execute(const model::Intent& intent) override;
     void forget(RowId) override {}
+    void settle(const model::TaskName&) override {}
     void publish(const model::BatchRecord&, const core::State& state) override;
     void answer(const model::Answer& answer) override { refused_ = answer.error; }
     void grant(std::int64_t, const std::vector<model::LeaseGrant>&) override {}
@@ -77,7 +82,7 @@ class Stage : private core::Store,
     const Behaviour& behaviour_of(const std::string& job) const;
     void at(Instant when, model::Input input);
     void run_batch(std::vector<model::Input> inputs);
-    void settle(Instant end);  // all that happens up to then
+    void play_until(Instant end);  // all that happens up to then
     void check(const core::State& state);
 
     std::unique_ptr<core::Driver> driver_;
