@@ -38,11 +38,16 @@ std::vector<model::Action> base_objects() {
     objects.push_back(cluster_wide<model::Queue>("default"));
     model::Queue cohort = cluster_wide<model::Queue>("cohort");
     cohort.spec.quotas.push_back({.flavor = "*", .nominal = 4000});
+    cohort.spec.usage_half_life = minutes(10);
+    cohort.spec.preemption.per_minute = 30;
+    cohort.spec.preemption.burst = 4;
     objects.push_back(cohort);
     for (const char* name : {"team-a", "team-b"}) {
         model::Queue queue = cluster_wide<model::Queue>(name);
         queue.spec.parent = "cohort";
         queue.spec.quotas.push_back({.flavor = "*", .nominal = 2000});
+        queue.spec.preemption.fair_share = model::FairSharing::larger_share;
+        queue.spec.min_run_time = seconds(2);
         objects.push_back(queue);
     }
     model::Runtime runtime = cluster_wide<model::Runtime>("llama-cpp");

@@ -33,7 +33,7 @@ int sim_run(const std::vector<std::string>& words) {
     const sim::WorkloadReport report = sim::run_workload(*workload);
     fmt::print("{}\n", report.json);
     for (const std::string& problem : report.problems)
-        fmt::print(stderr, "tandem-sim: run: {}\n", problem);
+        fmt::print(stderr, "tandem sim run: {}\n", problem);
     return report.problems.empty() ? 0 : 1;
 }
 
