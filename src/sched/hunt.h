@@ -23,6 +23,7 @@ struct Planner::Inside::Prospect {
     const model::Resources each;
     int domain = -1;
     int project = no_name;
+    int rule = no_name;  // which nodes it may go to
     std::int64_t serial = 0;       // of the class
     int level = -1;                // of the hunt
     std::int64_t protection = -1;  // judgements it rests on; -1: on none

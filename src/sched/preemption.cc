@@ -231,6 +231,7 @@ std::shared_ptr<Planner::Inside::Prospect> Planner::Inside::Hunt::prospect(
     kept->victims = (this->*find)();
     order_victims(kept->victims);
     kept->project = inside.names.find(demand.project);
+    kept->rule = view.parts.empty() ? no_name : view.parts.front().rule;
     kept->serial = group.serial;
     kept->level = level;
     kept->shields = shields;

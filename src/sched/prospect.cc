@@ -74,7 +74,7 @@ bool Planner::Inside::Prospect::NodeCase::suffices(const std::vector<bool>& leav
 
 std::int64_t Planner::Inside::Prospect::members_on(int position) const {
     const NodeState& node = inside.capacity.node(position);
-    if (!node.usable) return 0;
+    if (!node.usable || !inside.rule_admits(rule, position)) return 0;
     const Domain& here = inside.capacity.domain(domain);
     std::int64_t usable = 0;
     for (const Dev& device : node.devices) {
@@ -168,7 +168,7 @@ bool Planner::Inside::Prospect::frees_device(const NodeState& node, const Victim
 Offer Planner::Inside::Prospect::make_offer(int position) const {
     Offer offer{.node = position, .version = versions[spot(position)]};
     const NodeState& node = inside.capacity.node(position);
-    if (!node.usable) return offer;
+    if (!node.usable || !inside.rule_admits(rule, position)) return offer;
     std::vector<int> candidates;
     for (const auto& [at_node, victim] : victims_on(position)) {
         if (!is_gone(victims[spot(victim)])) candidates.push_back(victim);
