@@ -109,7 +109,7 @@ std::vector<Victim> Planner::Inside::Hunt::find_larger_shares() {
     for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
         const int parent = inside.quota.nodes()[spot(node)].parent;
         if (parent < 0) break;
-        const BorrowShare own = inside.quota.dominant_share(node, needs);
+        [[maybe_unused]] const BorrowShare own = inside.quota.dominant_share(node, needs);
         for (int child : inside.quota.nodes()[spot(parent)].children) {
 #if defined(TANDEM_PLANT_FAIR_SHARE)
             const bool larger = inside.share_of_branch(child).over > 0;
