@@ -6,87 +6,11 @@
 #include "api/commands.h"
 #include "api/logs.h"
 #include "api/resources.h"
+#include "api/why.h"
 #include "codec/json_writer.h"
-#include "codec/reasons.h"
 
 namespace tandem::api {
 namespace {
-
-codec::Language language_of(const Call& call) {
-    return call.query_or("lang") == "zh" ? codec::Language::zh : codec::Language::en;
-}
-
-void write_reason(codec::JsonWriter& writer, const model::Reason& reason, codec::Language language) {
-    writer.begin_object();
-    writer.key("code");
-    writer.text(model::name_of(reason.code));
-    writer.key("params");
-    writer.begin_object();
-    for (const model::ReasonParam& param : reason.params) {
-        writer.key(param.name);
-        writer.text(param.value);
-    }
-    writer.end_object();
-    writer.key("text");
-    writer.text(codec::render_reason(reason, language));
-    writer.end_object();
-}
-
-struct WhyAnswer {
-    std::string phase{};
-    model::Reason reason{};
-    std::optional<model::Verdict> verdict{};
-};
-
-std::string render_why(const model::ObjectKey& key, const WhyAnswer& why, codec::Language language) {
-    std::string json;
-    codec::JsonWriter writer(json);
-    writer.begin_object();
-    writer.key("kind");
-    writer.text(model::name_of(key.kind));
-    writer.key("name");
-    writer.text(key.name);
-    writer.key("phase");
-    writer.text(why.phase);
-    writer.key("reason");
-    write_reason(writer, why.verdict ? why.verdict->reason : why.reason, language);
-    writer.key("lastReason");
-    write_reason(writer, why.reason, language);
-    if (why.verdict) {
-        writer.key("position");
-        writer.number(why.verdict->position);
-        writer.key("remedies");
-        writer.begin_array();
-        for (const model::Reason& remedy : why.verdict->remedies) write_reason(writer, remedy, language);
-        writer.end_array();
-    }
-    writer.end_object();
-    return json;
-}
-
-template <class T>
-std::optional<WhyAnswer> find_why(const core::State& state, const model::ObjectKey& key) {
-    const T* row = state.table<T>().find_named(key.project, key.name_space, key.name);
-    if (!row) return std::nullopt;
-    return WhyAnswer{.phase = std::string(model::name_of(row->status.phase)),
-                     .reason = row->status.reason,
-                     .verdict = state.planner.verdict(row->meta.id)};
-}
-
-void why(const Parts& parts, Call call, model::Kind kind) {
-    const model::ObjectKey key = key_of_path(call, kind);
-    const Status allowed = allow_read(parts, call, {auth::area_of(kind), auth::Verb::read}, key.project,
-                                      key.project + "/" + key.name_space + "/" + key.name);
-    if (!allowed) return call.refuse(allowed.error());
-    auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued = parts.core.query([shared, key](const core::State& state) {
-        const auto why = key.kind == model::Kind::job ? find_why<model::Job>(state, key)
-                                                      : find_why<model::Service>(state, key);
-        if (!why) return shared->refuse({ErrorCode::not_found, fmt::format("\"{}\" does not exist", key.name), ""});
-        shared->answer(render_why(key, *why, language_of(*shared)));
-    });
-    if (!queued) shared->refuse(queued.error());
-}
 
 void write_queue_line(codec::JsonWriter& writer, const sched::QueueLine& line) {
     writer.begin_object();
@@ -142,17 +66,19 @@ std::string render_lines(const std::vector<Line>& lines, void (*write)(codec::Js
     return json;
 }
 
-void view(const Parts& parts, Call call, auth::Area area, std::string (*render)(const core::State&)) {
+void view(const Parts& parts, Call call, auth::Area area,
+          std::string (*render)(const sched::Snapshot&)) {
     const Status allowed = allow_read(parts, call, {area, auth::Verb::read}, "", call.request.path);
     if (!allowed) return call.refuse(allowed.error());
-    auto shared = std::make_shared<Call>(std::move(call));
-    const Status queued =
-        parts.core.query([shared, render](const core::State& state) { shared->answer(render(state)); });
-    if (!queued) shared->refuse(queued.error());
+    call.answer(render(parts.core.work()->plan()));
 }
 
-std::string render_queues(const core::State& state) { return render_lines(state.planner.queue_lines(), write_queue_line); }
-std::string render_pools(const core::State& state) { return render_lines(state.planner.pool_lines(), write_pool_line); }
+std::string render_queues(const sched::Snapshot& plan) {
+    return render_lines(plan.queue_lines(), write_queue_line);
+}
+std::string render_pools(const sched::Snapshot& plan) {
+    return render_lines(plan.pool_lines(), write_pool_line);
+}
 
 void add(Router& router, std::string method, std::string pattern, std::string summary, RouteHandler handler,
          Parameters query = {}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/quantity.h"
@@ -44,19 +45,87 @@ Result<int> act_on_jobs(Session& session, const char* act, const std::function<W
     return exit_ok;
 }
 
+std::string joined(const Value* reasons, codec::Language language, const char* between) {
+    std::string text;
+    if (reasons)
+        for (const Value& reason : reasons->items)
+            text += (text.empty() ? "" : between) + printable(reason_text(&reason, language));
+    return text;
+}
+
+std::string amount_of(const Value& item, std::string_view milli) {
+    return render_milli(number_at(item, milli));
+}
+
+std::string funnel_lines(const Value& why) {
+    std::string text;
+    if (const Value* funnels = why.find("funnels"))
+        for (const Value& funnel : funnels->items)
+            text += fmt::format(
+                "  nodes: {} in all, {} with {} of pool {}, {} of them usable, {} with room for a "
+                "replica; {} of {} devices are free\n",
+                number_at(funnel, "nodes"), number_at(funnel, "withFlavor"),
+                printable(text_at(funnel, "flavor")), printable(text_at(funnel, "pool")),
+                number_at(funnel, "usable"), number_at(funnel, "withRoom"),
+                amount_of(funnel, "freeMilli"), amount_of(funnel, "totalMilli"));
+    return text;
+}
+
+std::string holder_lines(const Value& why) {
+    std::string text;
+    const Value* holders = why.find("holders");
+    if (!holders) return text;
+    for (const Value& holder : holders->items) {
+        const std::string name = text_at(holder, "name");
+        const Value* preemptible = holder.find("preemptible");
+        const Value* leaving = holder.find("leaving");
+        text += fmt::format("  held by: {}, {} of {}, queue {}, priority {}{}{}\n",
+                            name.empty() ? "work of others" : printable(name),
+                            amount_of(holder, "milli"), printable(text_at(holder, "flavor")),
+                            printable(text_at(holder, "queue")), number_at(holder, "priority"),
+                            preemptible && !preemptible->boolean ? ", never preempted" : "",
+                            leaving && leaving->boolean ? ", leaving" : "");
+    }
+    if (const std::int64_t more = number_at(why, "holdersMore"); more > 0)
+        text += fmt::format("  held by: {} more\n", more);
+    return text;
+}
+
+std::string history_lines(const Value& why) {
+    std::string text;
+    if (const Value* history = why.find("history"))
+        for (const Value& event : history->items)
+            text += fmt::format("  {} {}\n", text_at(event, "at"), printable(text_at(event, "text")));
+    return text.empty() ? text : "what happened, newest first:\n" + text;
+}
+
 std::string why_lines(const Value& why, codec::Language language) {
     std::string text = fmt::format("{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
                                    text_at(why, "phase"));
     const std::string reason = reason_text(why.find("reason"), language);
     const std::string last = reason_text(why.find("lastReason"), language);
-    if (!reason.empty()) text += "  why: " + printable(reason) + "\n";
-    if (!last.empty() && last != reason) text += "  before: " + printable(last) + "\n";
+    const Value* proved = why.find("proved");
+    const bool open = proved && !proved->boolean;
+    if (!reason.empty())
+        text += "  why: " + printable(reason) + (open ? " (not tried to the end yet)" : "") + "\n";
+    if (const Value* constraints = why.find("constraints"))
+        for (const Value& constraint : constraints->items)
+            if (const std::string also = reason_text(&constraint, language); also != reason)
+                text += "  also: " + printable(also) + "\n";
+    if (text_at(why, "reason.code") != text_at(why, "lastReason.code") && !last.empty())
+        text += "  before: " + printable(last) + "\n";
+    text += funnel_lines(why) + holder_lines(why);
+    if (const Value* protections = why.find("protections"))
+        for (const Value& protection : protections->items)
+            text += "  preemption: " + printable(reason_text(&protection, language)) + "\n";
     if (const std::int64_t position = number_at(why, "position"); position > 0)
-        text += fmt::format("  position in its queue: {}\n", position);
+        text += fmt::format("  position in its queue: {} of {}\n", position,
+                            std::max(position, number_at(why, "waiting")));
     if (const Value* remedies = why.find("remedies"))
         for (const Value& remedy : remedies->items)
-            text += "  would change it: " + printable(reason_text(&remedy, language)) + "\n";
-    return text;
+            text += "  would start in its turn with: " +
+                    joined(remedy.find("steps"), language, "; and ") + "\n";
+    return text + history_lines(why);
 }
 
 }  // namespace

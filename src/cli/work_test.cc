@@ -68,16 +68,32 @@ TEST_F(CliTest, logs_go_on_where_they_broke_off) {
 }
 
 TEST_F(CliTest, why_shows_reason_position_and_remedies) {
-    server_.on("GET", std::string(jobs) + "/a/why",
-               R"({"kind":"Job","name":"a","phase":"pending","reason":{"code":"behind",)"
-               R"("params":{"position":"2","queue":"q"}},)"
-               R"("lastReason":{"code":"submitted","params":{}},"position":2,)"
-               R"("remedies":[{"code":"cancelledByRequest","params":{"by":"x"}}]})");
+    server_.on(
+        "GET", std::string(jobs) + "/a/why",
+        R"({"kind":"Job","name":"a","phase":"pending","reason":{"code":"behind","params":{"position":"2","queue":"q"}},)"
+        R"("lastReason":{"code":"submitted","params":{}},"proved":true,"position":2,"waiting":5,)"
+        R"("constraints":[{"code":"behind","params":{"position":"2","queue":"q"}},)"
+        R"({"code":"queueStopped","params":{"queue":"q"}}],)"
+        R"("funnels":[{"pool":"default","flavor":"h200","nodes":4,"withFlavor":3,"usable":2,"withRoom":0,"freeMilli":500,"totalMilli":24000}],)"
+        R"("holders":[{"name":"job/p/n/b","queue":"q","flavor":"h200","milli":8000,"priority":3,"preemptible":false,"leaving":false}],"holdersMore":2,)"
+        R"("protections":[{"code":"noLowerPriority","params":{"queue":"q","priority":"0"}}],)"
+        R"("remedies":[{"steps":[{"code":"places","params":{"places":"1","each":"8","flavor":"h200"}},)"
+        R"({"code":"quotaExhausted","params":{"queue":"q","flavor":"h200","missing":"4","bound":"max"}}]}],)"
+        R"("history":[{"at":"2026-01-01T00:00:00Z","code":"started","text":"started"}]})");
     ASSERT_EQ(run({"why", "job/a"}), exit_ok);
     EXPECT_EQ(out_,
-              "Job/a is pending\n  why: is number 2 in queue q\n  before: submitted; the scheduler "
+              "Job/a is pending\n  why: is number 2 in queue q\n"
+              "  also: queue q is stopped and admits nothing\n  before: submitted; the scheduler "
               "has not looked at it yet\n"
-              "  position in its queue: 2\n  would change it: cancelled by x\n");
+              "  nodes: 4 in all, 3 with h200 of pool default, 2 of them usable, 0 with room for a "
+              "replica; 0.5 of 24 devices are free\n"
+              "  held by: job/p/n/b, 8 of h200, queue q, priority 3, never preempted\n"
+              "  held by: 2 more\n"
+              "  preemption: nothing that runs in queue q has a lower priority than 0\n"
+              "  position in its queue: 2 of 5\n"
+              "  would start in its turn with: room for 1 more replicas of 8 h200 each; and 4 more "
+              "max of h200 in queue q\n"
+              "what happened, newest first:\n  2026-01-01T00:00:00Z started\n");
 }
 
 TEST_F(CliTest, run_shows_output_of_each_start_and_returns_the_exit_code) {

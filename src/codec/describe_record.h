@@ -282,12 +282,45 @@ void describe(auto& v, Of<model::Change> auto& s) {
     v.field("object", s.object);
     v.field("oldLabels", s.old_labels);
 }
+void describe(auto& v, Of<model::Remedy> auto& s) {
+    v.named("Remedy");
+    v.field("steps", s.steps, {.note = "all of them together"});
+}
+void describe(auto& v, Of<model::NodeFunnel> auto& s) {
+    v.named("NodeFunnel");
+    v.field("pool", s.pool);
+    v.field("flavor", s.flavor);
+    v.field("nodes", s.nodes, {.note = "of the whole installation"});
+    v.field("withFlavor", s.with_flavor, {.note = "have devices of it that the pool owns"});
+    v.field("usable", s.usable, {.note = "of those: ready and not closed"});
+    v.field("withRoom", s.with_room, {.note = "of those: enough free devices for one replica"});
+    v.field("freeMilli", s.free_milli);
+    v.field("totalMilli", s.total_milli);
+}
+void describe(auto& v, Of<model::Holder> auto& s) {
+    v.named("Holder");
+    v.internal("workload", s.workload);
+    v.field("name", s.name, {.note = "empty: not yours"});
+    v.field("queue", s.queue);
+    v.field("flavor", s.flavor);
+    v.field("milli", s.milli);
+    v.field("priority", s.priority);
+    v.field("preemptible", s.preemptible);
+    v.field("leaving", s.leaving);
+}
 void describe(auto& v, Of<model::Verdict> auto& s) {
     v.named("Verdict");
     v.internal("workload", s.workload);
-    v.field("reason", s.reason, {.note = "why it waits"});
+    v.field("reason", s.reason, {.note = "the first constraint that binds"});
+    v.field("proved", s.proved);
     v.field("position", s.position, {.note = "1: next in its queue"});
-    v.field("remedies", s.remedies, {.note = "what would change it"});
+    v.field("waiting", s.waiting, {.note = "workloads in its queue"});
+    v.field("constraints", s.constraints, {.note = "all that bind"});
+    v.field("funnels", s.funnels);
+    v.field("protections", s.protections, {.note = "why running work is not asked to leave"});
+    v.field("holders", s.holders, {.note = "who has what it asks for; the largest"});
+    v.field("holdersMore", s.holders_more);
+    v.field("remedies", s.remedies, {.note = "any one of them would let it start in its turn"});
 }
 void describe(auto& v, Of<model::UsageRecord> auto& s) {
     v.named("UsageRecord");

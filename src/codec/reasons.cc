@@ -18,17 +18,24 @@ constexpr Sentence catalogue[] = {
     {"submitted; the scheduler has not looked at it yet", "已提交，调度器尚未处理"},
     {"suspended: spec.suspend is true", "已挂起：spec.suspend 为 true"},
     {"waits[ until {until}] before the next try", "等待下一次重试[，直到 {until}]"},
-    {"no room now: needs {needed} of {flavor}[ (short: {short})][, {free} of {total} are free]; "
-     "starts when enough is free again|would start with {missing} more of {flavor} free",
-     "目前资源不足：需要 {needed} 个 {flavor}[（紧缺：{short}）][，共 {total} 个中空闲 {free} 个]；"
-     "有足够空闲时启动|再空闲 {missing} 个 {flavor} 即可启动"},
-    {"can never start here: needs {needed} of {flavor}"
-     "[, the most that could ever be given is {largest}]",
-     "在此永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"},
+    {"no room now: needs {needed} of {flavor}[ (short: {short})][, {free} of {total} are free]"
+     "[, room for {placesFree} of {places} replicas]; starts when enough is free again"
+     "|no room now[ (short: {short})][: room for {placesFree} of {places} replicas]; starts when enough "
+     "is free again",
+     "目前资源不足：需要 {needed} 个 {flavor}[（紧缺：{short}）][，共 {total} 个中空闲 {free} 个]"
+     "[，{places} 个副本中可放下 {placesFree} 个]；有足够空闲时启动"
+     "|目前资源不足[（紧缺：{short}）][：{places} 个副本中可放下 {placesFree} 个]；有足够空闲时启动"},
+    {"can never start on today's machines: needs {needed} of {flavor}"
+     "[, the most that could ever be given is {largest}]"
+     "|can never start on today's machines[: {members} replicas, {membersThatFit} would fit]",
+     "在现有机器上永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"
+     "|在现有机器上永远无法启动[：{members} 个副本，最多放得下 {membersThatFit} 个]"},
     {"quota of queue {queue} is used up: needs {needed}[ of {flavor}][, {used} of {limit} are used]"
-     "|would start with {missing} more quota of {flavor} in queue {queue}",
+     "|{missing} more {bound} of {flavor} in queue {queue}"
+     "|quota of queue {queue} is used up[ ({flavor})]",
      "队列 {queue} 的配额已用完：需要 {needed} 个[ {flavor}][，上限 {limit}，已用 {used}]"
-     "|队列 {queue} 的 {flavor} 配额再多 {missing} 个即可启动"},
+     "|队列 {queue} 的 {flavor} 的 {bound} 再多 {missing}"
+     "|队列 {queue} 的配额已用完[（{flavor}）]"},
     {"pool {pool} has {held} of its {wanted} devices so far"
      "|pool {pool} does not exist or is not ready",
      "资源池 {pool} 目前只有 {held} 个设备，共需 {wanted} 个|资源池 {pool} 不存在或未就绪"},
@@ -41,10 +48,8 @@ constexpr Sentence catalogue[] = {
     {"waits for job {job} ({when})", "等待作业 {job}（{when}）"},
     {"can't start any more: job {job} is {phase}, it waited for {when}",
      "无法再启动：作业 {job} 的状态为 {phase}，而它等待的是 {when}"},
-    {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]"
-     "|would take the place of running work with priority {priority} or more",
-     "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]|优先级达到 {priority} "
-     "即可取代运行中的工作"},
+    {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]",
+     "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]"},
     {"gave devices back to {by}, whose quota they are[; lost {lost} of work]|gave back devices "
      "that queue {queue} is owed",
      "把设备归还给配额所有者 {by}[；损失 {lost} 的工作]|归还了属于队列 {queue} 配额的设备"},
@@ -73,7 +78,8 @@ constexpr Sentence catalogue[] = {
     {"not known[: {what}]", "无法确定[：{what}]"},
     {"asleep: no request[ for {idle}]; the next one wakes it",
      "休眠中：[{idle} 内]没有请求；下一个请求会将其唤醒"},
-    {"woken by[ {waiting}] waiting requests", "被[ {waiting} 个]等待的请求唤醒"},
+    {"woken by {waiting} waiting requests|woken by a request",
+     "被 {waiting} 个等待的请求唤醒|被请求唤醒"},
     {"replica {replica} was not ready in time[ ({timeout})][: {detail}]",
      "副本 {replica} 未能按时就绪[（{timeout}）][：{detail}]"},
     {"replica {replica} failed[: {detail}]", "副本 {replica} 失败[：{detail}]"},
@@ -92,6 +98,32 @@ constexpr Sentence catalogue[] = {
      "不能要求其他工作退出：队列 {queue} 的策略 {policy} 禁止"},
     {"may ask others to leave[ from {until} on]: its queue has used up its evictions for now",
      "其队列的驱逐次数暂时用完[，{until} 之后]才能要求其他工作退出"},
+    {"queue {queue} is stopped and admits nothing", "队列 {queue} 已停止，不再放行"},
+    {"can never start under this quota: needs {needed} of {flavor}, queue {queue} may have {limit} at "
+     "most",
+     "在此配额下永远无法启动：需要 {needed} 个 {flavor}，队列 {queue} 最多只能有 {limit} 个"},
+    {"room for {places} more replicas of {each} {flavor}[, {cpu} cores][, {memory} memory] each[, on nodes with {nodes}]"
+     "|room for {places} more replicas[ of {cpu} cores][, {memory} memory] each[, on nodes with {nodes}]",
+     "再有 {places} 个副本的空位，每个 {each} 个 {flavor}[、{cpu} 核][、{memory} 内存][，节点标签 {nodes}]"
+     "|再有 {places} 个副本的空位，每个[ {cpu} 核][、{memory} 内存][，节点标签 {nodes}]"},
+    {"nothing that runs in queue {queue} has a lower priority than {priority}[; the lowest is {lowest}]",
+     "队列 {queue} 中没有优先级低于 {priority} 的运行中工作[；最低为 {lowest}]"},
+    {"{count} of lower priority in queue {queue} may never be preempted",
+     "队列 {queue} 中有 {count} 个较低优先级的工作不可被抢占"},
+    {"queue {queue} would have {used} and {needed} more of {flavor}, beyond its own {nominal}: it may not "
+     "take back what others borrow",
+     "队列 {queue} 已用 {used} 个 {flavor}，再加 {needed} 个将超出自有配额 {nominal}：无权回收他人借用的设备"},
+    {"{count} of lower priority in queue {queue} could be asked to leave, which would not make enough "
+     "room",
+     "队列 {queue} 中有 {count} 个较低优先级的工作可以让出，但空间仍然不够"},
+    {"{count} of lower priority in queue {queue} have not run for its minimum run time; from {until} on they "
+     "may be asked to leave",
+     "队列 {queue} 中有 {count} 个较低优先级的工作尚未达到最短运行时间；{until} 之后可要求其让出"},
+    {"runs[ on {nodes}][ with {devices} devices][ since {since}]",
+     "运行中[，节点 {nodes}][，设备 {devices} 个][，自 {since} 起]"},
+    {"{replicas} replicas are ready", "{replicas} 个副本已就绪"},
+    {"attempt {attempt} failed[; at most {limit} retries are allowed][; tried again at {until}]",
+     "第 {attempt} 次尝试失败[；最多允许重试 {limit} 次][；将于 {until} 重试]"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

@@ -60,10 +60,14 @@ TEST(reasons, missing_numbers_drop_their_part_or_show_a_question_mark) {
 }
 
 TEST(reasons, remedies_have_a_form_of_their_own) {
-    EXPECT_EQ(render_reason({ReasonCode::no_capacity, {{"flavor", "*"}, {"missing", "1"}}}),
-              "would start with 1 more of any flavor free");
-    EXPECT_EQ(render_reason({ReasonCode::preempted, {{"priority", "8"}}}),
-              "would take the place of running work with priority 8 or more");
+    EXPECT_EQ(render_reason({ReasonCode::quota_exhausted,
+                             {{"queue", "team"},
+                              {"flavor", "*"},
+                              {"missing", "1"},
+                              {"bound", "borrowLimit"}}}),
+              "1 more borrowLimit of any flavor in queue team");
+    EXPECT_EQ(render_reason({ReasonCode::places, {{"places", "2"}, {"cpu", "4"}}}),
+              "room for 2 more replicas of 4 cores each");
     EXPECT_EQ(render_reason({ReasonCode::preempted, {{"by", "default/urgent"}}}),
               "gave way to default/urgent");
     EXPECT_EQ(render_reason({ReasonCode::pool_unavailable, {{"pool", "held"}}}),

@@ -70,6 +70,11 @@ void after_failure(Turn& turn, RowId id) {
     const std::int64_t doublings = std::min<std::int64_t>(job.status.failures - 1, 16);
     const Duration wait{std::min(backoff_max.ms, job.spec.retries.backoff.ms << doublings)};
     job.status.not_before = turn.now + wait;
+    turn.note(key_of_row(job), job.meta.uid, job.status.reason);
+    turn.note(key_of_row(job), job.meta.uid,
+              reason_of(ReasonCode::attempt_failed, {{"attempt", std::to_string(job.status.failures)},
+                                                     {"limit", std::to_string(job.spec.retries.limit)},
+                                                     {"until", render_instant(*job.status.not_before)}}));
     TANDEM_REACHED("job.retried");
     requeue_job(turn, id, job.status.reason);
 }

@@ -49,6 +49,9 @@ TEST(job, one_dead_rank_ends_the_gang_and_it_is_retried) {
     world.stop_all();
     EXPECT_EQ(world.phase_of("train"), Phase::pending);
     EXPECT_EQ(world.job_named("train").status.reason.code, model::ReasonCode::exit_code);
+    std::vector<model::ReasonCode> told;
+    for (const model::EventRecord& event : world.records.back().events) told.push_back(event.reason.code);
+    EXPECT_EQ(told, (std::vector{model::ReasonCode::exit_code, model::ReasonCode::attempt_failed}));
     world.pass(seconds(2));
     EXPECT_EQ(world.phase_of("train"), Phase::starting);
     EXPECT_EQ(world.job_named("train").status.epoch, 2);
@@ -170,6 +173,27 @@ TEST(job, rank_that_its_executor_does_not_list_is_gone) {
     world.run({model::TasksListed{.executor = "local", .tasks = {}}});
     EXPECT_EQ(world.phase_of("one"), Phase::failed);
     EXPECT_EQ(world.job_named("one").status.reason.code, model::ReasonCode::shim_lost);
+}
+
+TEST(jobs, row_tells_what_it_waits_for_and_is_written_once) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("one", 1));
+    world.start_all();
+    world.apply(TestWorld::job("two", 1));
+    world.apply(TestWorld::job("wide", 2));
+    EXPECT_EQ(world.job_named("two").status.reason.code, model::ReasonCode::no_capacity);
+    EXPECT_EQ(world.job_named("wide").status.reason.code, model::ReasonCode::never_fits);
+    const std::int64_t version = world.job_named("wide").meta.version;
+    world.exit_task(world.tasks_of("one")[0], 0);
+    world.start_all();
+    EXPECT_EQ(world.phase_of("two"), Phase::running);
+    EXPECT_EQ(world.job_named("two").status.reason.code, model::ReasonCode::none);
+    world.pass(seconds(5));
+    EXPECT_EQ(world.job_named("wide").meta.version, version);
+    world.add_node("n2", 1);
+    EXPECT_EQ(world.job_named("wide").status.reason.code, model::ReasonCode::no_capacity);
+    EXPECT_GT(world.job_named("wide").meta.version, version);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ void begin_anew(State& state) {
     state.planner.clear();
     rebuild_planner(state);
     state.live.look_at_all = true;
+    state.live.more_news = false;  // the planner, made anew, tells all again
     state.forget();
 }
 

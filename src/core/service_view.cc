@@ -81,4 +81,16 @@ ServicePhase phase_of(const State&, const model::Service& service, const Replica
     return counts.starting > 0 ? ServicePhase::starting : ServicePhase::pending;
 }
 
+std::optional<model::Reason> settled_reason(const model::Service& service, ServicePhase phase, const ReplicaCounts& counts) {
+    using model::ReasonCode;
+    const ReasonCode now = service.status.reason.code;
+    const bool passing = now == ReasonCode::none || now == ReasonCode::submitted || now == ReasonCode::woken ||
+                         now == ReasonCode::scaling || now == ReasonCode::ready || model::is_cause_of_waiting(now);
+    if (phase == ServicePhase::asleep && passing) return model::Reason{.code = ReasonCode::asleep_idle};
+    const bool overcome = passing || now == ReasonCode::asleep_idle || now == ReasonCode::replica_failed ||
+                          now == ReasonCode::not_ready_in_time || now == ReasonCode::start_failed;
+    if (phase != ServicePhase::ready || !overcome || !service.status.refused_version.empty()) return std::nullopt;
+    return model::Reason{ReasonCode::ready, {{"replicas", std::to_string(counts.ready)}}};
+}
+
 }  // namespace tandem::core

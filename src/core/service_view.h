@@ -29,4 +29,9 @@ inline void keep_earliest(std::optional<Instant>& first, std::optional<Instant> 
     if (other && (!first || *other < *first)) first = other;
 }
 
+// What a service that is as it should be says, instead of what it went through; absent while something else is to
+// be told: a version that was given up, or one that is missing.
+std::optional<model::Reason> settled_reason(const model::Service& service, model::ServicePhase phase,
+                                            const ReplicaCounts& counts);
+
 }  // namespace tandem::core

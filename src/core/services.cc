@@ -301,6 +301,8 @@ void set_phase(Turn& turn, RowId id) {
         edited.status.starts_failed = 0;
         edited.status.not_before.reset();
     }
+    const auto reason = settled_reason(service, phase, counts);
+    if (reason && service.status.reason != *reason) turn.table<Service>().edit(id).status.reason = *reason;
     if (service.status.phase == phase && service.status.ready == counts.ready &&
         service.status.observed_generation == service.meta.generation)
         return;
@@ -368,6 +370,7 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
     const RowId id = placement.workload;
     Service& service = turn.table<Service>().edit(id);
     turn.state.planner.remove_demand(id);
+    if (model::is_cause_of_waiting(service.status.reason.code)) service.status.reason = {};
     const model::Queue* queue = turn.state.table<model::Queue>().find_named(service.spec.queue);
     for (const sched::PlacedReplica& placed : placement.replicas) {
         Replica replica;

@@ -79,6 +79,7 @@ struct Denials {
 struct Live {
     bool recovering = false;                       // no admission until executors have listed
     bool look_at_all = false;                      // a segment opened: the next batch looks at every workload
+    bool more_news = false;                        // rows whose reason is still to follow the planner's
     UndoMap<model::TaskName, TaskLife> tasks;
     UndoMap<model::TaskName, std::string> strays;  // handles of tasks of before a restore that no row means
     UndoMap<std::pair<Uid, std::string>, model::ServiceLoad> loads;  // by service and gateway

@@ -14,6 +14,8 @@
 namespace tandem::core {
 namespace {
 
+// Rows whose reason may follow the planner's in one batch; the rest comes with the next ones.
+constexpr std::size_t news_max = 2048;
 // A workload settles in a few rounds; this only keeps a defect from hanging the server.
 constexpr int settle_rounds_max = 64;
 
@@ -101,6 +103,24 @@ void make_true(Turn& turn, const sched::Plan& plan) {
     }
 }
 
+// A row's reason is written when the code changes, not with each attempt.
+void tell_cause(Turn& turn, const sched::News& news) {
+    if (const auto* job = turn.state.table<model::Job>().find(news.workload)) {
+        if (job->status.phase != model::Phase::pending || job->status.reason.code == news.reason.code) return;
+        turn.table<model::Job>().edit(news.workload).status.reason = news.reason;
+    } else if (const auto* service = turn.state.table<model::Service>().find(news.workload)) {
+        if (service->status.phase == model::ServicePhase::ready || service->status.reason.code == news.reason.code)
+            return;
+        turn.table<model::Service>().edit(news.workload).status.reason = news.reason;
+    }
+}
+
+void tell_causes(Turn& turn) {
+    std::vector<sched::News> news;
+    turn.state.live.more_news = turn.state.planner.take_news(news_max, news);
+    for (const sched::News& one : news) tell_cause(turn, one);
+}
+
 }  // namespace
 
 void step(Turn& turn, const model::Input& input) { std::visit(Stepper{turn}, input); }
@@ -115,9 +135,11 @@ void plan_batch(Turn& turn) {
         settle(turn);
     }
     store_memory(turn);
+    tell_causes(turn);
 }
 
 std::optional<Instant> next_wake(const State& state) {
+    if (state.live.more_news) return state.meta.time;
     const auto& order = state.live.wake.index().all();
     const std::optional<Instant> look = state.planner.next_look();
     if (order.empty()) return look;

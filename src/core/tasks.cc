@@ -187,6 +187,7 @@ void on_replica_probed(Turn& turn, const model::ReplicaProbed& input) {
         for (RowId intent : turn.state.intents.index().of(input.task))
             if (std::holds_alternative<model::ProbeReplica>(turn.state.intents.get(intent).body))
                 turn.state.intents.erase(intent);
+        turn.table<Replica>().edit(id).status.reason = {};  // of a probe that came too early
         mark_running(turn, id);
     } else {
         turn.table<Replica>().edit(id).status.reason = reason_of(

@@ -17,9 +17,10 @@ enum class ReasonCode : std::uint8_t {
     submitted,              // not looked at yet
     suspended,              // spec.suspend is true
     backoff,                // until=...
-    no_capacity,            // flavor, needed, free, total: fits when free again; as a remedy: flavor, missing
-    never_fits,             // flavor, needed, largest: no set of nodes could ever hold it
-    quota_exhausted,        // queue, flavor, needed, used, limit; as a remedy: queue, flavor, missing
+    no_capacity,            // flavor, needed, free, total, places, places_free: fits when free again
+    never_fits,             // flavor, needed, largest, members, membersThatFit: not on today's machines
+    quota_exhausted,        // queue, flavor, needed, used, limit, bound: nominal, borrowLimit or max;
+                            //   as a remedy: queue, flavor, missing, bound
     pool_unavailable,       // pool: does not exist or is not ready; held, wanted: is still being filled
     queue_unavailable,      // queue: does not exist
     not_allowed_in_pool,    // pool, project
@@ -70,6 +71,21 @@ enum class ReasonCode : std::uint8_t {
     queue_drained,          // queue: is being emptied
     preemption_forbidden,   // queue, policy
     evictions_limited,      // until
+    // waiting, more exactly
+    queue_stopped,          // queue: it, or one above it, admits nothing
+    quota_too_small,        // queue, flavor, needed, limit: more than the queue may ever have
+    places,                 // remedy: places, each, flavor; cpu, memory, nodes (labels): room for so many
+                            //   more replicas
+    // why running work is not asked to leave
+    no_lower_priority,      // queue, priority, lowest
+    never_preempt,          // queue, count
+    no_right_to_reclaim,    // queue, flavor, used, needed, nominal
+    victims_not_enough,     // queue, count
+    ran_too_short,          // queue, count, until: the queue's minimum run time
+    // good states
+    running,                // nodes, devices, since
+    ready,                  // replicas
+    attempt_failed,         // attempt, limit, until: tried again
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -83,8 +99,25 @@ struct EnumNames<ReasonCode> {
         "movedToFront", "checkpointed", "completed", "oldGeneration",
         "undecided", "asleepIdle", "woken", "notReadyInTime", "replicaFailed", "modelMissing", "runtimeMissing",
         "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled", "gaveFairShare",
-        "queueDrained", "preemptionForbidden", "evictionsLimited"};
+        "queueDrained", "preemptionForbidden", "evictionsLimited",
+        "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
+        "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed"};
 };
+
+// Causes that the planner finds for work that waits.
+constexpr bool is_cause_of_waiting(ReasonCode code) {
+    switch (code) {
+        case ReasonCode::no_capacity:
+        case ReasonCode::never_fits:
+        case ReasonCode::quota_exhausted:
+        case ReasonCode::quota_too_small:
+        case ReasonCode::pool_unavailable:
+        case ReasonCode::queue_unavailable:
+        case ReasonCode::queue_stopped:
+        case ReasonCode::not_allowed_in_pool: return true;
+        default: return false;
+    }
+}
 
 struct ReasonParam {
     std::string name;

@@ -1,20 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: what the planner knows of one waiting workload: why it waits, who is before it, what would help.
+// Verdict: what the planner knows of one waiting workload: why it waits, who is before it, who has what it asks
+// for, and what would help. Amounts in milli-devices.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/time.h"
 #include "model/reason.h"
 
 namespace tandem::model {
 
+// A change after which the workload starts, as soon as it is its turn: all steps together.
+struct Remedy {
+    std::vector<Reason> steps{};
+    bool operator==(const Remedy&) const = default;
+};
+
+// Nodes that could take one replica, from all to those with room now.
+struct NodeFunnel {
+    std::string pool{};
+    std::string flavor{};
+    std::int64_t nodes = 0;        // of the whole installation
+    std::int64_t with_flavor = 0;  // have devices of the flavor that the pool owns
+    std::int64_t usable = 0;       // of those: ready, not closed
+    std::int64_t with_room = 0;    // of those: enough free devices for one replica
+    std::int64_t free_milli = 0;
+    std::int64_t total_milli = 0;
+    bool operator==(const NodeFunnel&) const = default;
+};
+
+struct Holder {
+    RowId workload{};
+    std::string name{};  // job/PROJECT/NAMESPACE/NAME; empty when the reader may not see it
+    std::string queue{};
+    std::string flavor{};
+    std::int64_t milli = 0;
+    std::int64_t priority = 0;
+    bool preemptible = true;
+    bool leaving = false;
+    bool operator==(const Holder&) const = default;
+};
+
 struct Verdict {
     RowId workload{};
-    Reason reason{};
-    std::int64_t position = 0;        // 1 = next in its queue
-    std::vector<Reason> remedies{};   // what would change it, with numbers
+    Reason reason{};                      // the first constraint that binds
+    bool proved = true;                   // false: not tried yet, or too large to be tried to the end
+    std::int64_t position = 0;            // 1 = next in its queue; 0: does not wait for its turn
+    std::int64_t waiting = 0;             // workloads in its queue
+    std::vector<Reason> constraints{};    // all that bind, of the choice that lacks least
+    std::vector<NodeFunnel> funnels{};
+    std::vector<Reason> protections{};    // why running work is not asked to leave for it
+    std::vector<Holder> holders{};        // the largest, of its pool and flavors
+    std::int64_t holders_more = 0;        // beyond those listed
+    std::vector<Remedy> remedies{};       // any one of them
+    bool operator==(const Verdict&) const = default;
 };
 
 }  // namespace tandem::model

@@ -117,7 +117,7 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
         write(demand, attempt, placement);
     }
     if (!placed) {
-        waiting.sleep(class_index, attempt.keys);
+        waiting.sleep(class_index, attempt.keys, find_cause(class_index, attempt));
         return false;
     }
     const QueueNode& queue = quota.nodes()[spot(view_of(class_index).node)];

@@ -84,6 +84,10 @@ void Planner::Inside::build() {
     shared_pool = find_shared_pool();
     builds += 1;
     dirty = false;
+    profiles_stale = true;
+    some_run_least = std::ranges::any_of(
+        queues, [](const auto& queue) { return queue.second.min_run_ms > 0; });
+    unshown.tables = true;
     waiting.forget_keys();
 }
 
@@ -112,6 +116,8 @@ void Planner::Inside::own(const Slot& slot, bool gains) {
 
 void Planner::Inside::reattach(int node_name) {
     const auto facts = nodes.find(node_name);
+    profiles_stale = true;
+    if (unshown.on) unshown.nodes.push_back(node_name);
     if (facts == nodes.end()) return;
     for (const DeviceFacts& device : facts->second.devices) {
         if (device.flavor != no_name && quota.flavor_row(device.flavor) < 0)

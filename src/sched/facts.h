@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -46,7 +47,8 @@ struct NodeFacts {
 struct NodeRule {
     model::Labels selector{};
     std::vector<std::string> tolerations{};
-    bool admits(const NodeFacts& node) const;
+    bool admits(const model::Labels& labels, const std::vector<std::string>& taints) const;
+    bool admits(const NodeFacts& node) const { return admits(node.labels, node.taints); }
 };
 
 struct DeviceKey {
@@ -104,6 +106,13 @@ struct Bucket {
     Instant at{};
     bool operator==(const Bucket&) const = default;
 };
+
+// What is in it at a time; and when there is enough for so many evictions more (absent: at once). A set
+// larger than the burst waits for a full bucket and leaves it in debt.
+Bucket filled(const model::QueuePreemption& policy, const std::optional<Bucket>& bucket, Instant now);
+std::optional<Instant> next_eviction(const model::QueuePreemption& policy,
+                                     const std::optional<Bucket>& bucket, Instant now,
+                                     std::int64_t evictions);
 
 struct Share {
     std::int64_t device = 0;  // index in its node

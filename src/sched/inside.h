@@ -22,7 +22,9 @@
 #include "sched/facts.h"
 #include "sched/flavor_choice.h"
 #include "sched/planner.h"
+#include "sched/profiles.h"
 #include "sched/quota.h"
+#include "sched/snapshot.h"
 #include "sched/waiting.h"
 
 namespace tandem::sched {
@@ -160,6 +162,30 @@ struct Attempt {
     void add_key(WakeKey key);
 };
 
+// What changed since the last snapshot; may name one thing several times. Kept only while `on`.
+struct Unshown {
+    bool on = false;
+    bool tables = true;  // queues, flavors, who owns what
+    bool pools = true;
+    std::vector<RowId> workloads{};
+    std::vector<int> queues{};
+    std::vector<int> nodes{};
+};
+// Changes of one class's members between two snapshots.
+struct MemberChanges {
+    std::vector<Member> gone{};
+    std::vector<Member> come{};
+};
+void change_members(std::vector<Card<MemberChunk>>& chunks, MemberChanges& changes);
+// The newest snapshot, and the tables that the next one is made of.
+struct Published {
+    SnapshotTables tables{};
+    std::uint64_t stamp = 0;
+    std::vector<DomainCard> sums{};
+    std::set<int> changed_domains{};
+    std::shared_ptr<const Snapshot> newest{};
+};
+
 struct Planner::Inside {
     // --- primary ---
     Names names{};
@@ -201,6 +227,11 @@ struct Planner::Inside {
     std::vector<ClassView> views{};
     std::uint64_t fingerprint = 0;            // sum over the primary tables
     std::uint64_t occupants_fingerprint = 0;  // the part of it that is spread over a hash table
+    std::map<int, Profiles> profiles{};  // by rule
+    bool profiles_stale = true;
+    bool some_run_least = false;  // a queue states a minimum run time
+    Unshown unshown{};
+    Published published{};
     // --- journal ---
     std::vector<Undo> journal{};
     bool marked = false;
@@ -219,6 +250,7 @@ struct Planner::Inside {
     std::int64_t protection = 0;       // grows when judgements are forgotten
     std::vector<int> changed_nodes{};  // positions, as changes came
     std::optional<Instant> look_at{};  // some class sleeps until then
+    std::optional<std::size_t> news_at{};  // how long the journal was when news were taken
 
     // primary.cc: changes of the primary tables, journaled
     void set_node(int name, std::unique_ptr<NodeFacts> facts);
@@ -242,7 +274,7 @@ struct Planner::Inside {
     void use(const Slot& slot, int sign);
     Wide faded_of(int node) const;
     void set_bucket(int queue, const std::optional<Bucket>& bucket);
-    Bucket filled(int queue, const QueueFacts& facts) const;
+    std::optional<Bucket> bucket_of(int queue) const;
     std::optional<Instant> when_allowed(int node, std::int64_t evictions) const;
     void spend(int node, std::int64_t evictions);
     std::vector<QueueMemory> list_memory() const;
@@ -265,6 +297,7 @@ struct Planner::Inside {
     ClassKey key_of(const Demand& demand);
     int intern_choice(const std::string& text);
     int intern_rule(const model::Resources& each);
+    const NodeRule& rule_of(int rule) const;
     bool rule_admits(int rule, int position) const;
     bool fits(int position, const model::Resources& each, int rule, View view) const;
     const FlavorChoice& choice_of(int asked) const;
@@ -321,7 +354,6 @@ struct Planner::Inside {
     struct Hunt;
     bool preempt(int class_index, const Demand& demand, int flavor, Attempt& failed, Plan& plan,
                  Placement& out);
-    std::vector<model::Reason> list_obstacles(int class_index, const Demand& demand);
     std::optional<std::int64_t> lowest_in(int queue_name);
     void start_hunting();
     void forget_judgements();
@@ -331,6 +363,27 @@ struct Planner::Inside {
     const QueueFacts* find_queue(int name) const;
     bool is_of_one_flavor(RowId workload) const;
     BorrowShare share_of_branch(int node) const;
+
+    // cause.cc: why a class that could not be placed goes to sleep
+    const Profiles& empty_machines(int rule = no_name);
+    bool never_fits(const ClassView& view, const ShapePart& part);
+    Finding find_cause(int class_index, const Attempt& attempt);
+    Finding cause_of(const ClassView& view, const Shortage& shortage, Finding finding) const;
+    model::Reason tell_cause(const Finding& finding) const;
+
+    // snapshot_build.cc
+    void touch(const Slot& slot);
+    std::shared_ptr<const Snapshot> snapshot();
+    void show_names();
+    void show_tables();
+    void show_pools();
+    void show_queue(int node);
+    void show_queues();
+    void show_node(int name);
+    void show_domains();
+    void show_holder(RowId workload);
+    void show_class(int class_index, MemberChanges& edit);
+    void show_waiting();
 
     // cycle.cc
     Plan plan(Instant now, std::int64_t step_budget);
@@ -342,11 +395,6 @@ struct Planner::Inside {
     void fill_pools(Plan& plan);
     void fill_pool(int name, Plan& plan);
     void drop_provisional();
-
-    // verdict.cc
-    struct Inquiry;
-    std::optional<model::Verdict> verdict(RowId workload);
-    std::optional<model::Verdict> verdict_of_claim(RowId workload) const;
 };
 
 }  // namespace tandem::sched

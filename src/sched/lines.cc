@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "sched/inside.h"
 
 namespace tandem::sched {
 namespace {
-
-std::size_t spot(int index) {
-    return static_cast<std::size_t>(index);
-}
 
 // Over the weighted amount that could be lent, in lowest terms.
 std::string render_share(const BorrowShare& share) {
@@ -24,101 +21,135 @@ std::string render_share(const BorrowShare& share) {
 }
 
 // What others in the cohort borrow is lent by those with idle quota, in proportion to it.
-std::int64_t lent_by(const QuotaTree& quota, int node, int flavor_row) {
-    const int above = quota.nodes()[spot(node)].parent;
-    if (above < 0) return 0;
-    const auto idle_of = [&](int child) {
-        const QuotaRow& row = quota.row(child, flavor_row);
+std::int64_t lent_by(const QuotaRow& own, const std::vector<const QuotaRow*>& cohort) {
+    const auto idle_of = [](const QuotaRow& row) {
         return std::max<std::int64_t>(0, row.quota - std::max(row.kept, row.used[at(View::now)]));
     };
     std::int64_t borrowed = 0;
     std::int64_t idle = 0;
-    for (int child : quota.nodes()[spot(above)].children) {
-        const QuotaRow& row = quota.row(child, flavor_row);
-        borrowed += std::max<std::int64_t>(0, row.used[at(View::now)] - row.quota);
-        idle += idle_of(child);
+    for (const QuotaRow* row : cohort) {
+        borrowed += std::max<std::int64_t>(0, row->used[at(View::now)] - row->quota);
+        idle += idle_of(*row);
     }
     if (idle == 0) return 0;
-    const Wide part = static_cast<Wide>(std::min(borrowed, idle)) * idle_of(node) / idle;
+    const Wide part = static_cast<Wide>(std::min(borrowed, idle)) * idle_of(own) / idle;
     return static_cast<std::int64_t>(part);
 }
 
 }  // namespace
 
-std::vector<QueueLine> Planner::queue_lines() const {
-    inside_->ensure_built();
-    const QuotaTree& quota = inside_->quota;
-    std::vector<std::int64_t> waiting(quota.nodes().size(), 0);  // of the whole subtree
-    for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
-        const std::int64_t own = inside_->waiting.count_in(quota.nodes()[n].name);
-        for (int above = static_cast<int>(n); above >= 0; above = quota.nodes()[spot(above)].parent)
-            waiting[spot(above)] += own;
-    }
-    std::map<std::pair<int, int>, std::int64_t> hardware;  // by pool and flavor
-    for (const NodeState& node : inside_->capacity.nodes()) {
-        for (const Dev& device : node.devices)
-            hardware[{device.owner, device.flavor}] += device.healthy ? 1000 : 0;
-    }
+const std::string& Snapshot::text(int name) const {
+    static const std::string none{};
+    const Card<std::string>* found = name == no_name ? nullptr : tables_.names.find(name);
+    return found == nullptr ? none : **found;
+}
+
+std::int64_t Snapshot::waiting_in(int queue) const {
+    const Card<std::vector<int>>* list = tables_.classes_of_queue.find(queue);
+    std::int64_t count = 0;
+    if (list == nullptr) return count;
+    for (int index : **list)
+        if (const Card<ClassCard>* card = tables_.classes.find(index)) count += (*card)->size;
+    return count;
+}
+
+std::optional<Standing> Snapshot::standing(RowId workload) const {
+    const Card<HolderCard>* found = tables_.holders.find(workload.value);
+    if (found == nullptr) return std::nullopt;
+    Standing standing{.queue = text((*found)->queue),
+                      .flavor = text((*found)->flavor),
+                      .milli = (*found)->milli};
+    for (int node : (*found)->nodes) standing.nodes.push_back(text(node));
+    std::ranges::sort(standing.nodes);
+    return standing;
+}
+
+// Of all flavors, at and below a queue.
+Wide Snapshot::faded_of(int position) const {
+    const QueueCard& queue = queue_at(position);
+    Wide sum = 0;
+    for (const Use& use : queue.uses) sum += faded(use, tables_.time, queue.half_life).amount;
+    for (int child : queue.children) sum += faded_of(child);
+    return sum;
+}
+
+std::int64_t Snapshot::hardware_of(const QueueCard& queue, int flavor) const {
+    const Card<PoolCard>* pool = tables_.pools.find(queue.pool);
+    if (pool == nullptr) return 0;
+    for (int index : (*pool)->domains)
+        if (const DomainCard& domain = **tables_.domains.find(index); domain.flavor == flavor)
+            return domain.healthy * 1000;
+    return 0;
+}
+
+QueueLine Snapshot::line_of(const QueueCard& queue, std::size_t flavor_row, QueueLine line) const {
+    const QuotaRow& row = queue.rows[flavor_row];
+    const int flavor = (*tables_.flavors)[flavor_row];
+    const QueueCard* above = queue.parent < 0 ? nullptr : &queue_at(queue.parent);
+    line.flavor = text(flavor);
+    line.nominal = row.nominal;
+    line.used = row.used[at(View::now)];
+    line.quota = row.quota;
+    line.borrowed = row.limited ? std::max<std::int64_t>(0, line.used - row.quota) : 0;
+    line.weight = row.weight;
+    line.hardware = hardware_of(queue, flavor);
+    line.share = render_share(share_of(row, above == nullptr ? row : above->rows[flavor_row], 0));
+    if (above == nullptr) return line;
+    std::vector<const QuotaRow*> beside;
+    for (int child : above->children) beside.push_back(&queue_at(child).rows[flavor_row]);
+    line.lent = lent_by(row, beside);
+    return line;
+}
+
+std::vector<QueueLine> Snapshot::queue_lines() const {
+    std::map<std::int64_t, std::int64_t> waiting;  // of the whole subtree
+    tables_.queues.each([&](std::int64_t position, const Card<QueueCard>& queue) {
+        const std::int64_t own = waiting_in(queue->name);
+        for (std::int64_t above = position; above >= 0;
+             above = (*tables_.queues.find(above))->parent)
+            waiting[above] += own;
+    });
     std::vector<QueueLine> lines;
-    for (std::size_t n = 0; n < quota.nodes().size(); ++n) {
-        const QueueNode& node = quota.nodes()[n];
+    tables_.queues.each([&](std::int64_t position, const Card<QueueCard>& queue) {
         const std::size_t first = lines.size();
-        const std::string parent = node.parent < 0
-                                       ? std::string{}
-                                       : inside_->names.text(quota.nodes()[spot(node.parent)].name);
-        QueueLine line{
-            .queue = inside_->names.text(node.name), .parent = parent, .waiting = waiting[n]};
         constexpr Wide hour = Wide{3'600'000} << 32;
-        line.faded_hours = static_cast<std::int64_t>(inside_->faded_of(static_cast<int>(n)) / hour);
-        for (std::size_t f = 0; f < quota.flavors().size(); ++f) {
-            const QuotaRow& row = quota.row(static_cast<int>(n), static_cast<int>(f));
+        QueueLine line{.queue = text(queue->name), .waiting = waiting[position]};
+        line.faded_hours = static_cast<std::int64_t>(faded_of(static_cast<int>(position)) / hour);
+        if (queue->parent >= 0) line.parent = text((*tables_.queues.find(queue->parent))->name);
+        for (std::size_t f = 0; f < queue->rows.size(); ++f) {
+            const QuotaRow& row = queue->rows[f];
             if (row.nominal == 0 && row.used[at(View::now)] == 0) continue;
-            line.flavor = inside_->names.text(quota.flavors()[f]);
-            line.nominal = row.nominal;
-            line.used = row.used[at(View::now)];
-            line.quota = row.quota;
-            line.borrowed = row.limited ? std::max<std::int64_t>(0, line.used - row.quota) : 0;
-            line.lent = lent_by(quota, static_cast<int>(n), static_cast<int>(f));
-            line.weight = row.weight;
-            line.share = render_share(quota.share_of(static_cast<int>(n), static_cast<int>(f), 0));
-            line.hardware = hardware[{node.pool, quota.flavors()[f]}];
-            lines.push_back(line);
+            lines.push_back(line_of(*queue, f, line));
         }
         if (lines.size() == first)
             lines.push_back(line);  // nothing used, nothing stated: still a queue
-    }
+    });
     std::ranges::sort(lines, [](const QueueLine& a, const QueueLine& b) {
         return std::tie(a.queue, a.flavor) < std::tie(b.queue, b.flavor);
     });
     return lines;
 }
 
-std::vector<PoolLine> Planner::pool_lines() const {
-    inside_->ensure_built();
-    std::map<std::pair<std::string, std::string>, PoolLine> lines;
-    for (const auto& [name, facts] : inside_->pools) {
-        if (inside_->capacity.domains_of(name).empty()) {
-            const std::string& text = inside_->names.text(name);
-            const std::string& flavor = inside_->names.text(facts.flavor);
-            lines[{text, flavor}] = {.pool = text, .flavor = flavor};
+std::vector<PoolLine> Snapshot::pool_lines() const {
+    std::vector<PoolLine> lines;
+    tables_.pools.each([&](std::int64_t, const Card<PoolCard>& pool) {
+        const std::size_t first = lines.size();
+        for (int index : pool->domains) {
+            const DomainCard& domain = **tables_.domains.find(index);
+            if (domain.devices == 0) continue;
+            lines.push_back({.pool = text(pool->name),
+                             .flavor = text(domain.flavor),
+                             .total = domain.devices * 1000,
+                             .used = domain.used_milli,
+                             .idle = domain.devices * 1000 - domain.used_milli});
         }
-    }
-    for (const NodeState& node : inside_->capacity.nodes()) {
-        for (const Dev& device : node.devices) {
-            if (device.owner == no_name) continue;
-            const std::string& pool = inside_->names.text(device.owner);
-            const std::string& flavor = inside_->names.text(device.flavor);
-            PoolLine& line = lines[{pool, flavor}];
-            line.pool = pool;
-            line.flavor = flavor;
-            line.total += 1000;
-            line.used += 1000 - device.free(View::now);
-            line.idle += device.free(View::now);
-        }
-    }
-    std::vector<PoolLine> list;
-    for (auto& [key, line] : lines) list.push_back(std::move(line));
-    return list;
+        if (lines.size() == first)
+            lines.push_back({.pool = text(pool->name), .flavor = text(pool->flavor)});
+    });
+    std::ranges::sort(lines, [](const PoolLine& a, const PoolLine& b) {
+        return std::tie(a.pool, a.flavor) < std::tie(b.pool, b.flavor);
+    });
+    return lines;
 }
 
 std::string Planner::owner_of(const std::string& node, std::int64_t device) const {

@@ -25,6 +25,25 @@ std::int64_t half_life_of(const std::map<int, QueueFacts>& queues, int name) {
 
 }  // namespace
 
+Bucket filled(const model::QueuePreemption& policy, const std::optional<Bucket>& bucket, Instant now) {
+    const std::int64_t burst = policy.burst * 1000;
+    if (!bucket) return {burst, now};
+    const Wide passed = std::max<std::int64_t>(0, (now - bucket->at).ms);
+    const Wide left = bucket->left + passed * policy.per_minute * 1000 / minute_ms;
+    return {static_cast<std::int64_t>(std::min<Wide>(left, burst)), now};
+}
+
+std::optional<Instant> next_eviction(const model::QueuePreemption& policy,
+                                     const std::optional<Bucket>& bucket, Instant now,
+                                     std::int64_t evictions) {
+    if (policy.per_minute == 0) return std::nullopt;
+    const std::int64_t missing =
+        std::min(evictions, policy.burst) * 1000 - filled(policy, bucket, now).left;
+    if (missing <= 0) return std::nullopt;
+    const Wide rate = Wide{policy.per_minute} * 1000;
+    return Instant{now.ms + static_cast<std::int64_t>((missing * minute_ms + rate - 1) / rate)};
+}
+
 void Planner::Inside::follow_half_lives() {
     std::map<int, Duration> after;
     for (const auto& [name, facts] : queues) {
@@ -68,6 +87,7 @@ void Planner::Inside::set_use(UseKey key, const std::optional<Use>& use) {
         uses.erase(key);
     }
     remembered.insert(key.first);
+    if (unshown.on) unshown.queues.push_back(key.first);
     journal.push_back(UseBefore{key, before});
 }
 
@@ -111,32 +131,22 @@ void Planner::Inside::set_bucket(int queue, const std::optional<Bucket>& bucket)
         allowances.erase(queue);
     }
     remembered.insert(queue);
+    if (unshown.on) unshown.queues.push_back(queue);
     journal.push_back(BucketBefore{queue, before});
 }
 
-Bucket Planner::Inside::filled(int queue, const QueueFacts& facts) const {
-    const std::int64_t burst = facts.preemption.burst * 1000;
+std::optional<Bucket> Planner::Inside::bucket_of(int queue) const {
     const auto found = allowances.find(queue);
-    if (found == allowances.end()) return {burst, time};
-    const Wide passed = std::max<std::int64_t>(0, (time - found->second.at).ms);
-    const Wide left = found->second.left + passed * facts.preemption.per_minute * 1000 / minute_ms;
-    return {static_cast<std::int64_t>(std::min<Wide>(left, burst)), time};
+    return found == allowances.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Absent: now. A set larger than the burst waits for a full bucket and leaves it in debt.
+// Absent: now.
 std::optional<Instant> Planner::Inside::when_allowed(int node, std::int64_t evictions) const {
     std::optional<Instant> when;
     for (; node >= 0; node = quota.nodes()[static_cast<std::size_t>(node)].parent) {
         const int name = quota.nodes()[static_cast<std::size_t>(node)].name;
-        const QueueFacts& facts = queues.at(name);
-        if (facts.preemption.per_minute == 0) continue;
-        const std::int64_t missing =
-            std::min(evictions, facts.preemption.burst) * 1000 - filled(name, facts).left;
-        if (missing <= 0) continue;
-        const Wide rate = Wide{facts.preemption.per_minute} * 1000;
-        const Instant at{time.ms +
-                         static_cast<std::int64_t>((missing * minute_ms + rate - 1) / rate)};
-        if (!when || at > *when) when = at;
+        const auto at = next_eviction(queues.at(name).preemption, bucket_of(name), time, evictions);
+        if (at && (!when || *at > *when)) when = at;
     }
     return when;
 }
@@ -146,7 +156,7 @@ void Planner::Inside::spend(int node, std::int64_t evictions) {
         const int name = quota.nodes()[static_cast<std::size_t>(node)].name;
         const QueueFacts& facts = queues.at(name);
         if (facts.preemption.per_minute == 0) continue;
-        Bucket bucket = filled(name, facts);
+        Bucket bucket = filled(facts.preemption, bucket_of(name), time);
         bucket.left -= evictions * 1000;
         set_bucket(name, bucket);
     }

@@ -34,6 +34,7 @@ class Names {
         const auto at = index_.find(text);
         return at == index_.end() ? no_name : at->second;
     }
+    int size() const { return static_cast<int>(texts_.size()); }
     const std::string& text(int number) const { return number < 0 ? empty_ : texts_[at(number)]; }
     // Of the text, so that digests are the same whatever the numbers are.
     std::uint64_t fingerprint(int number) const {

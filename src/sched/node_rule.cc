@@ -13,12 +13,12 @@ std::size_t spot(int index) {
 
 }  // namespace
 
-bool NodeRule::admits(const NodeFacts& node) const {
+bool NodeRule::admits(const model::Labels& labels, const std::vector<std::string>& taints) const {
     for (const auto& [label, value] : selector) {
-        const auto at = node.labels.find(label);
-        if (at == node.labels.end() || at->second != value) return false;
+        const auto at = labels.find(label);
+        if (at == labels.end() || at->second != value) return false;
     }
-    return std::ranges::all_of(node.taints, [this](const std::string& taint) {
+    return std::ranges::all_of(taints, [this](const std::string& taint) {
         return std::ranges::any_of(tolerations, [&taint](const std::string& tolerated) {
             return tolerated == "*" || tolerated == taint;
         });
@@ -37,15 +37,19 @@ int Planner::Inside::intern_rule(const model::Resources& each) {
     return number;
 }
 
+const NodeRule& Planner::Inside::rule_of(int rule) const {
+    static const NodeRule none{};
+    const auto found = rules.find(rule);
+    return found == rules.end() ? none : found->second;
+}
+
 bool Planner::Inside::rule_admits(int rule, int position) const {
     if (rule == no_name && tainted_nodes == 0) return true;
     std::vector<Admitted>& known = admitted[rule];
     if (known.size() < capacity.nodes().size()) known.resize(capacity.nodes().size());
     Admitted& here = known[spot(position)];
     if (here == Admitted::unknown) {
-        static const NodeRule none{};
-        const auto found = rules.find(rule);
-        const NodeRule& judged = found == rules.end() ? none : found->second;
+        const NodeRule& judged = rule_of(rule);
         const auto facts = nodes.find(capacity.node(position).name);
         const bool yes = facts != nodes.end() && judged.admits(facts->second);
         here = yes ? Admitted::yes : Admitted::no;

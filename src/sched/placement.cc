@@ -109,6 +109,7 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
     if (wanted.each.devices == 0) return place_without_devices(view, demand, part, attempt, plan);
     const std::int64_t need = bounded_product(wanted.each.devices, wanted.count);
     bool tried = false;
+    const std::size_t shortages = attempt.shortages.size();
     const PartView& known = view.parts[part];
     std::vector<std::vector<int>> narrowed;
     if (attempt.only_flavor != no_name)
@@ -128,7 +129,10 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
         for (int index : open) {
             const std::size_t mark = journal.size();
             const std::size_t placed = attempt.placed.size();
-            if (place_in(index, view, demand, part, attempt, plan)) return true;
+            if (place_in(index, view, demand, part, attempt, plan)) {
+                attempt.shortages.resize(shortages);  // of flavors that it does without
+                return true;
+            }
             undo_to(mark);
             attempt.placed.resize(placed);
             attempt.add_key({WakeOn::domain, index});

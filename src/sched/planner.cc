@@ -251,8 +251,15 @@ Plan Planner::plan(Instant now, std::int64_t step_budget) {
     return plan;
 }
 
-std::optional<model::Verdict> Planner::verdict(RowId workload) const {
-    return inside_->verdict(workload);
+std::shared_ptr<const Snapshot> Planner::snapshot() const {
+    return inside_->snapshot();
+}
+
+bool Planner::take_news(std::size_t limit, std::vector<News>& news) {
+    inside_->news_at = inside_->journal.size();
+    return inside_->waiting.take_news(limit, [&](RowId workload, const Finding& finding) {
+        news.push_back({workload, inside_->tell_cause(finding)});
+    });
 }
 
 std::size_t Planner::mark() {
@@ -263,6 +270,10 @@ std::size_t Planner::mark() {
 void Planner::rollback(std::size_t mark) {
     if (inside_->journal.size() <= mark) return;
     inside_->undo_to(mark);
+    if (inside_->news_at && *inside_->news_at > mark) {
+        inside_->waiting.tell_all_again();
+        inside_->news_at.reset();
+    }
     inside_->waiting.wake_all();  // who fell asleep meanwhile did so by a picture that is gone
 }
 
@@ -271,6 +282,7 @@ void Planner::forget() {
     inside_->remembered.clear();
     inside_->journal.clear();
     inside_->marked = false;
+    inside_->news_at.reset();
     inside_->waiting.drop_empty_classes();
 }
 

@@ -32,31 +32,13 @@
 #include <vector>
 
 #include "sched/types.h"
+#include "sched/snapshot.h"
 
 namespace tandem::sched {
 
-// One line of a queue view.
-struct QueueLine {
-    std::string queue{};
-    std::string parent{};
-    std::string flavor{};
-    std::int64_t nominal = 0;
-    std::int64_t quota = 0;     // with what children lend
-    std::int64_t used = 0;      // subtree
-    std::int64_t borrowed = 0;  // used beyond the quota
-    std::int64_t lent = 0;      // of what is idle, what others in the cohort use
-    std::int64_t weight = 1;
-    std::string share{};           // of what is borrowed, by weight: "3/16", "0", "unbounded"
-    std::int64_t hardware = 0;     // of the flavor in its pool: nominal may promise more than that
-    std::int64_t faded_hours = 0;  // decayed use of the subtree, all flavors: milli-device-hours
-    std::int64_t waiting = 0;      // workloads
-};
-struct PoolLine {
-    std::string pool{};
-    std::string flavor{};
-    std::int64_t total = 0;  // milli-devices that the pool owns now
-    std::int64_t used = 0;
-    std::int64_t idle = 0;
+struct News {
+    RowId workload{};
+    model::Reason reason{};
 };
 
 class Planner {
@@ -103,11 +85,16 @@ class Planner {
     std::vector<QueueMemory> changed_memory() const;
     void restore_memory(const QueueMemory& memory);
 
-    // Why a waiting workload waits: computed on demand with true numbers; absent when it does not
-    // wait.
-    std::optional<model::Verdict> verdict(RowId workload) const;
-    std::vector<QueueLine> queue_lines() const;
-    std::vector<PoolLine> pool_lines() const;
+    // The picture as it is now, for readers. Costs what changed since the last one was asked for; the
+    // same one again when nothing did. Without a caller nothing is kept for it.
+    std::shared_ptr<const Snapshot> snapshot() const;
+    // Of snapshot().
+    std::optional<model::Verdict> verdict(RowId workload) const { return snapshot()->verdict(workload); }
+    std::vector<QueueLine> queue_lines() const { return snapshot()->queue_lines(); }
+    std::vector<PoolLine> pool_lines() const { return snapshot()->pool_lines(); }
+    // Of at most `limit` workloads that wait for another cause than was told of them before: code and the
+    // parameters that do not change from moment to moment. True: there are more.
+    bool take_news(std::size_t limit, std::vector<News>& news);
     // The shared pool that owns a device when nobody holds it; empty when none does.
     std::string owner_of(const std::string& node, std::int64_t device) const;
 

@@ -38,7 +38,7 @@ void furnish(Planner& planner, std::int64_t nodes, std::int64_t queues) {
         planner.put_queue(queue);
     }
     add_nodes(planner, nodes);
-    planner.queue_lines();  // builds the tables, which is no part of a plan
+    planner.owner_of("", 0);  // builds the tables, which is no part of a plan
 }
 
 Demand demand(std::int64_t id, std::int64_t queues, std::int64_t count, std::int64_t devices,
@@ -231,6 +231,59 @@ void prove_that_nobody_could_help(benchmark::State& state) {
     }
 }
 BENCHMARK(prove_that_nobody_could_help)->Unit(benchmark::kMillisecond)->Iterations(20);
+// 100,000 that wait, in 1,000 shapes and 50 queues, on 10,000 full nodes.
+void crowd(Planner& planner) {
+    furnish(planner, 10'000, 50);
+    planner.put_demand(demand(1, 50, 80'000, 1000));
+    planner.plan(Instant{1}, all_steps);
+    for (std::int64_t id = 2; id < 100'002; ++id) {
+        Demand one = demand(id, 50, 1 + id % 20, 1000 * (1 + id % 8));
+        one.parts[0].each.cpu_milli = 1000 + id % 1000 / 160;
+        planner.put_demand(one);
+    }
+    planner.plan(Instant{2}, all_steps);
+}
+
+void snapshot_of_all(benchmark::State& state) {
+    Planner planner;
+    crowd(planner);
+    for (auto _ : state) benchmark::DoNotOptimize(planner.snapshot());
+}
+BENCHMARK(snapshot_of_all)->Unit(benchmark::kMillisecond)->Iterations(1);
+
+// After a batch in which so many came, and after one in which nothing did.
+void snapshot_after_batch(benchmark::State& state) {
+    Planner planner;
+    crowd(planner);
+    planner.snapshot();
+    std::int64_t id = 200'000;
+    for (auto _ : state) {
+        state.PauseTiming();
+        for (std::int64_t i = 0; i < state.range(0); ++i, ++id) {
+            Demand one = demand(id, 50, 20, 8000);
+            planner.put_demand(one);
+        }
+        planner.plan(Instant{3}, all_steps);
+        state.ResumeTiming();
+        benchmark::DoNotOptimize(planner.snapshot());
+    }
+}
+BENCHMARK(snapshot_after_batch)->Arg(0)->Arg(1)->Arg(100)->Unit(benchmark::kMicrosecond)->Iterations(50);
+
+// Of each in turn: what `why` costs.
+void verdict_of_one(benchmark::State& state) {
+    Planner planner;
+    crowd(planner);
+    const auto snapshot = planner.snapshot();
+    std::int64_t id = 2;
+    for (auto _ : state) {
+        const auto verdict = snapshot->verdict(RowId{id});
+        if (!verdict || verdict->reason.code == model::ReasonCode::none)
+            state.SkipWithError("one that waits has no verdict");
+        id = 2 + (id + 7) % 100'000;
+    }
+}
+BENCHMARK(verdict_of_one)->Unit(benchmark::kMicrosecond)->Iterations(2000);
 
 }  // namespace
 }  // namespace tandem::sched

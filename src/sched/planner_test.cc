@@ -234,10 +234,28 @@ TEST(Planner, verdict_tells_position_and_what_would_help) {
     ASSERT_TRUE(verdict);
     EXPECT_EQ(verdict->position, 2);
     EXPECT_EQ(verdict->reason.code, ReasonCode::no_capacity);
-    ASSERT_EQ(verdict->remedies.size(), 2U);
-    EXPECT_EQ(verdict->remedies[0],
-              (model::Reason{ReasonCode::no_capacity, {{"flavor", "h200"}, {"missing", "1"}}}));
-    EXPECT_EQ(verdict->remedies[1], (model::Reason{ReasonCode::preempted, {{"priority", "8"}}}));
+    EXPECT_EQ(verdict->waiting, 2);
+    EXPECT_TRUE(verdict->proved);
+    ASSERT_EQ(verdict->remedies.size(), 1U);
+    EXPECT_THAT(verdict->remedies[0].steps,
+                ElementsAre(model::Reason{ReasonCode::places,
+                                          {{"places", "1"}, {"each", "2"}, {"flavor", "h200"}}}));
+    EXPECT_THAT(verdict->protections,
+                ElementsAre(model::Reason{
+                    ReasonCode::no_lower_priority,
+                    {{"queue", "team"}, {"priority", "0"}, {"lowest", "7"}}}));
+    ASSERT_EQ(verdict->funnels.size(), 1U);
+    EXPECT_EQ(verdict->funnels[0], (model::NodeFunnel{.pool = "default",
+                                                      .flavor = "h200",
+                                                      .nodes = 1,
+                                                      .with_flavor = 1,
+                                                      .usable = 1,
+                                                      .with_room = 0,
+                                                      .free_milli = 1000,
+                                                      .total_milli = 4000}));
+    ASSERT_EQ(verdict->holders.size(), 1U);
+    EXPECT_EQ(verdict->holders[0].workload, RowId{1});
+    EXPECT_EQ(verdict->holders[0].milli, 3000);
     EXPECT_FALSE(world.planner.verdict(RowId{1}));
 }
 

@@ -312,32 +312,6 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, int flavor,
     return taken;
 }
 
-// What forbids or puts off an eviction that would otherwise be looked for.
-std::vector<model::Reason> Planner::Inside::list_obstacles(int class_index, const Demand& demand) {
-    const ClassView view = view_of(class_index);
-    least_urgent.clear();
-    Plan scratch;
-    Hunt hunt{*this,   class_index, demand,
-              scratch, view,        queues.at(quota.nodes()[spot(view.node)].name)};
-    hunt.attempt.only_flavor = choose_flavors(view, demand).front();
-    hunt.find_needs();
-    std::vector<model::Reason> list;
-    const auto forbid = [&](const char* policy) {
-        list.push_back({model::ReasonCode::preemption_forbidden,
-                        {{"queue", demand.queue}, {"policy", policy}}});
-    };
-    const bool lower = hunt.has_lower_work();
-    const bool borrowers = hunt.has_borrowers();
-    if (lower && hunt.queue.preemption.within_queue == model::WithinQueue::never)
-        forbid("withinQueue");
-    if (borrowers && hunt.queue.preemption.reclaim == model::ReclaimFrom::never) forbid("reclaim");
-    const auto allowed = when_allowed(view.node, 1);
-    if (allowed && (lower || borrowers))
-        list.push_back(
-            {model::ReasonCode::evictions_limited, {{"until", render_instant(*allowed)}}});
-    return list;
-}
-
 bool Planner::Inside::Hunt::has_lower_work() const {
     const auto least = inside.lowest_in(inside.quota.nodes()[spot(view.node)].name);
     return least && *least < demand.priority;

@@ -156,7 +156,7 @@ TEST(Preemption, nominal_is_reclaimed_once_and_the_too_large_head_harms_nobody) 
     EXPECT_THAT(placed(plan), ElementsAre(3));
     EXPECT_THAT(victims(plan), ElementsAre(1));
     EXPECT_EQ(plan.placements[0].evictions[0].why, ReasonCode::reclaimed);
-    EXPECT_EQ(world.why(2), ReasonCode::quota_exhausted);
+    EXPECT_EQ(world.why(2), ReasonCode::quota_too_small);
     EXPECT_EQ(world.param(2, "queue"), "root");
     EXPECT_EQ(world.param(2, "limit"), "3");
     for (int round = 0; round < 5; ++round) {

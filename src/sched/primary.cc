@@ -61,6 +61,8 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
     if (dirty) return;
     if (gone) {
         capacity.remove(name);
+        profiles_stale = true;
+        if (unshown.on) unshown.nodes.push_back(name);
         return;
     }
     reattach(name);
@@ -73,6 +75,7 @@ void Planner::Inside::set_pool(int name, std::unique_ptr<PoolFacts> facts) {
     std::unique_ptr<PoolFacts> before = exchange(pools, name, std::move(facts));
     if (before) fingerprint -= fingerprint_of(names, name, *before);
     if (after) fingerprint += fingerprint_of(names, name, *after);
+    unshown.pools = true;
     if (!differs_in_held_alone(before, after)) dirty = true;
     if (!dirty) change_owners(name, before->held, after->held);
     journal.push_back(PoolBefore{name, std::move(before)});
@@ -138,6 +141,7 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
         }
     }
     if (state.empty()) workloads.erase(workload);
+    if (unshown.on) unshown.workloads.push_back(workload);
     journal.push_back(OccupantBefore{workload, std::move(before)});
 }
 
@@ -180,6 +184,7 @@ int Planner::Inside::add_slot(Slot slot) {
     count_asked(slot, 1);
     use(slot, 1);
     slots[spot(index)] = std::move(slot);
+    touch(slots[spot(index)]);
     apply(slots[spot(index)], 1);
     journal.push_back(SlotAdded{index});
     return index;
@@ -189,6 +194,7 @@ void Planner::Inside::remove_slot(int index) {
     Slot& slot = slots[spot(index)];
     TANDEM_ASSERT(slot.live, "an entry is removed once");
     use(slot, -1);
+    touch(slot);
     apply(slot, -1);
     count_asked(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
@@ -207,6 +213,7 @@ void Planner::Inside::remove_slot(int index) {
 
 void Planner::Inside::change_leaving(int index) {
     Slot& slot = slots[spot(index)];
+    touch(slot);
     apply(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
     slot.leaving = !slot.leaving;

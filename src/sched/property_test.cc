@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/quantity.h"
 #include "base/random.h"
 #include "sched/planner.h"
 #include "sched/test_world.h"
@@ -47,7 +48,8 @@ struct Chaos {
         want.devices =
             random.chance(300) ? random.between(1, 9) * 100 : random.between(1, 2) * 1000;
         want.priority = random.between(0, 2);
-        want.flavor = random.chance(500) ? "h200" : "";
+        static const std::vector<std::string> flavors{"h200", "h200", "", "", "a100,h200", "a100|h200"};
+        want.flavor = flavors[random.below(flavors.size())];
         want.project = random.chance(500) ? "red" : "blue";
         want.cpu = random.between(0, 2) * 500;
         want.preemptible = random.chance(850);
@@ -212,6 +214,89 @@ TEST_P(Property, preemption_comes_to_rest) {
         quiet = evictions == 0 ? quiet + 1 : 0;
     }
     EXPECT_EQ(quiet, 5);
+}
+
+// A verdict's remedy, applied, lets its workload start when it is its turn.
+void check_remedies(World& world, std::int64_t id) {
+    const auto verdict = world.planner.verdict(RowId{id});
+    ASSERT_TRUE(verdict);
+    EXPECT_NE(verdict->reason.code, model::ReasonCode::none);
+    EXPECT_NE(verdict->reason.code, model::ReasonCode::behind) << "nothing keeps " << id;
+    EXPECT_FALSE(verdict->remedies.empty());
+    for (const model::Remedy& remedy : verdict->remedies) {
+        const std::size_t mark = world.planner.mark();
+        for (std::int64_t other : world.waiting())
+            if (other != id) world.planner.remove_demand(RowId{other});
+        std::string told;
+        for (const model::Reason& step : remedy.steps) {
+            std::map<std::string, std::string> params;
+            for (const auto& param : step.params) {
+                params[param.name] = param.value;
+                told += param.name + "=" + param.value + " ";
+            }
+            if (step.code == model::ReasonCode::places) {
+                const Want& want = world.want_of(id);
+                for (std::int64_t i = 0; i < std::stoll(params["places"]); ++i)
+                    world.add_place(want.devices, params["flavor"], want.cpu);
+            } else {
+                ASSERT_EQ(step.code, model::ReasonCode::quota_exhausted);
+                world.raise(params["queue"], params["flavor"], params["bound"],
+                            parse_milli(params["missing"]).value());
+            }
+        }
+        const Plan plan = world.planner.plan(Instant{world.now}, 1'000'000'000);
+        ASSERT_EQ(plan.placements.size(), 1U)
+            << "workload " << id << " of queue " << world.want_of(id).queue << " after " << told;
+        EXPECT_TRUE(plan.placements[0].evictions.empty()) << told;
+        world.planner.rollback(mark);
+    }
+    world.planner.forget();
+}
+
+TEST_P(Property, what_would_change_a_verdict_does) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 5000);
+    for (int i = 0; i < 60; ++i) {
+        chaos.step();
+        if (i % 6 != 0) continue;
+        for (int rounds = 0; !chaos.world.plan().placements.empty(); ++rounds)
+            ASSERT_LT(rounds, 20);
+        const std::vector<std::int64_t> waiting = chaos.world.waiting();
+        for (std::size_t k = 0; k < waiting.size() && k < 4; ++k)
+            check_remedies(chaos.world, waiting[(k * 7) % waiting.size()]);
+        ASSERT_EQ(chaos.world.planner.recount(), "");
+    }
+}
+
+// The newest snapshot, made from what was touched, tells what the rows tell.
+TEST_P(Property, snapshots_follow_every_change) {
+    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 6000);
+    for (int i = 0; i < 80; ++i) {
+        chaos.step();
+        const auto snapshot = chaos.world.planner.snapshot();
+        EXPECT_EQ(snapshot, chaos.world.planner.snapshot());
+        std::map<std::string, std::int64_t> used;
+        for (std::int64_t id : chaos.world.running())
+            for (std::int64_t replica : chaos.world.replicas_of(id)) {
+                const Entry* entry = chaos.world.planner.find_entry(RowId{replica});
+                for (const auto& share : entry->devices) used[entry->queue] += share.milli;
+            }
+        used["left"] += used["team"];
+        std::map<std::string, std::int64_t> shown;
+        for (const QueueLine& line : snapshot->queue_lines()) shown[line.queue] += line.used;
+        for (const char* queue : {"left", "right", "team", "free"})
+            EXPECT_EQ(shown[queue], used[queue]) << queue << " at step " << i;
+        std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> order;
+        for (std::int64_t id : chaos.world.waiting()) {
+            const Want& want = chaos.world.want_of(id);
+            order[want.queue].emplace_back(-want.priority, id);
+        }
+        for (auto& [queue, ids] : order) {
+            std::ranges::sort(ids);
+            for (std::size_t k = 0; k < ids.size(); ++k)
+                ASSERT_EQ(snapshot->position(RowId{ids[k].second}),
+                          static_cast<std::int64_t>(k) + 1);
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(0, 60));

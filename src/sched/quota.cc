@@ -170,14 +170,17 @@ int compare(const BorrowShare& a, const BorrowShare& b) {
     return left < right ? -1 : left > right ? 1 : 0;
 }
 
-BorrowShare QuotaTree::share_of(int node, int flavor_row, std::int64_t need) const {
-    const QuotaRow& here = row(node, flavor_row);
-    const int above = nodes_[static_cast<std::size_t>(node)].parent;
+BorrowShare share_of(const QuotaRow& here, const QuotaRow& above, std::int64_t need) {
     BorrowShare share{.weight = here.weight};
     if (!here.limited) return share;
     share.over = over(here.spill[at(View::future)] + need, here.quota);
-    share.lendable = row(above < 0 ? node : above, flavor_row).quota;
+    share.lendable = above.quota;
     return share;
+}
+
+BorrowShare QuotaTree::share_of(int node, int flavor_row, std::int64_t need) const {
+    const int above = nodes_[static_cast<std::size_t>(node)].parent;
+    return sched::share_of(row(node, flavor_row), row(above < 0 ? node : above, flavor_row), need);
 }
 
 BorrowShare QuotaTree::dominant_share(int node, const std::vector<Need>& needs) const {

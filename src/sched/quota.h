@@ -71,6 +71,9 @@ struct Need {
 };
 
 // Where a need did not fit: everything from the queue up to here may make it fit when it changes.
+// Of what entries that stay use and a need more; `above`: its cohort's row, of a root its own.
+BorrowShare share_of(const QuotaRow& here, const QuotaRow& above, std::int64_t need);
+
 struct QuotaBound {
     int node = -1;
     std::int64_t used = 0;

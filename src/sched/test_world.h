@@ -67,6 +67,7 @@ class World {
         model::Queue queue;
         queue.meta = {.id = RowId{next_id_++}, .name = name};
         queue.spec = {.parent = parent, .pool = in_pool, .quotas = std::move(quotas)};
+        queues_[name] = queue;
         planner.put_queue(queue);
         queues_[name] = queue;
     }
@@ -74,6 +75,39 @@ class World {
     void edit_queue(const std::string& name, Edit edit) {
         edit(queues_.at(name).spec);
         planner.put_queue(queues_.at(name));
+    }
+    // Tells the planner alone, for changes that are rolled back.
+    void raise(const std::string& name, const std::string& flavor, const std::string& bound,
+               std::int64_t by) {
+        model::Queue queue = queues_.at(name);
+        auto& quotas = queue.spec.quotas;
+        auto entry = std::ranges::find(quotas, flavor, &model::FlavorQuota::flavor);
+        if (entry == quotas.end()) {
+            const auto any = std::ranges::find(quotas, "*", &model::FlavorQuota::flavor);
+            quotas.push_back(any == quotas.end() ? model::FlavorQuota{} : *any);
+            entry = quotas.end() - 1;
+            entry->flavor = flavor;
+        }
+        (bound == "max" ? entry->max : bound == "nominal" ? entry->nominal : entry->borrow_limit) +=
+            by;
+        planner.put_queue(queue);
+    }
+    void add_place(std::int64_t devices, const std::string& flavor, std::int64_t cpu) {
+        model::Node node;
+        node.meta = {.id = RowId{next_id_}, .name = "place" + std::to_string(next_id_)};
+        next_id_ += 1;
+        node.status = {.ready = true, .cpu_milli = cpu};
+        for (std::int64_t i = 0; i * 1000 < devices; ++i)
+            node.status.devices.push_back({.index = i, .flavor = flavor});
+        planner.put_node(node);
+    }
+    const Want& want_of(std::int64_t id) const { return wants_.at(id); }
+    std::vector<std::int64_t> waiting() const {
+        std::vector<std::int64_t> ids;
+        const auto snapshot = planner.snapshot();
+        for (const auto& [id, want] : wants_)
+            if (snapshot->position(RowId{id}) > 0) ids.push_back(id);
+        return ids;
     }
     // Submits; `submitted` is the id, so that ids are the order.
     void submit(const Want& want) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts: why a workload waits, with the numbers of this moment, by trying it on the real tables
-// and undoing that.
+// Verdicts: why a workload waits, with the numbers of the snapshot's moment.
 #include <algorithm>
+#include <set>
 
 #include "base/quantity.h"
-#include "sched/inside.h"
+#include "sched/snapshot.h"
+#include "sched/verdict_writer.h"
 
 namespace tandem::sched {
 namespace {
@@ -12,252 +13,324 @@ namespace {
 using model::Reason;
 using model::ReasonCode;
 
-std::size_t spot(int index) {
-    return static_cast<std::size_t>(index);
-}
+constexpr std::size_t choices_shown = 4;
+
 std::string number(std::int64_t value) {
     return std::to_string(value);
 }
 
-struct Supply {
-    std::int64_t free = 0;
-    std::int64_t total = 0;
-    std::int64_t members = 0;  // that would fit on empty machines
-};
+std::string labels_text(const model::Labels& labels) {
+    std::string text;
+    for (const auto& [name, value] : labels) text += (text.empty() ? "" : ",") + name + "=" + value;
+    return text;
+}
 
 }  // namespace
 
-// One look at one waiting workload.
-struct Planner::Inside::Inquiry {
-    Inside& inside;
-    int slot;
-    const Demand& demand;
-    ClassView view;
-
-    Reason closed() const;
-    Supply supply_of(int flavor, const model::Resources& each, int rule) const;
-    std::optional<Reason> never() const;
-    Reason shortage(const Shortage& shortage) const;
-    Reason waiting_for_leavers() const;
-    void add_remedies(const Attempt& attempt, std::vector<Reason>& remedies) const;
-    std::optional<std::int64_t> lowest_priority_held() const;
-};
-
-Reason Planner::Inside::Inquiry::closed() const {
-    const std::string pool = inside.names.text(view.pool);
-    switch (view.closed) {
+Reason VerdictWriter::closed() const {
+    const std::string pool = judge_.queue() == nullptr ? "" : text(judge_.queue()->pool);
+    switch (judge_.closed()) {
         case ReasonCode::queue_unavailable:
-            return {view.closed, {{"queue", demand.queue}}};
+        case ReasonCode::queue_stopped:
+            return {judge_.closed(), {{"queue", text(card_.key->queue)}}};
         case ReasonCode::pool_unavailable:
-            return {view.closed, {{"pool", pool}}};
+            return {judge_.closed(), {{"pool", pool}}};
         default:
-            return {view.closed, {{"pool", pool}, {"project", demand.project}}};
+            return {judge_.closed(), {{"pool", pool}, {"project", text(card_.key->project)}}};
     }
 }
 
-Supply Planner::Inside::Inquiry::supply_of(int flavor, const model::Resources& each, int rule) const {
-    Supply supply;
-    for (const NodeState& node : inside.capacity.nodes()) {
-        if (!node.present || !inside.rule_admits(rule, inside.capacity.find(node.name))) continue;
-        std::int64_t here = 0;
-        std::int64_t idle = 0;
-        for (const Dev& device : node.devices) {
-            if (device.owner != view.pool || device.flavor != flavor) continue;
-            here += 1000;
-            if (node.usable && device.healthy) idle += device.free(View::now);
-        }
-        const bool takes_part = here > 0 || (each.devices == 0 && view.pool == inside.shared_pool);
-        if (!takes_part) continue;
-        supply.total += here;
-        supply.free += idle;
-        std::int64_t members = std::int64_t{1} << 40;
-        if (each.devices >= 1000)
-            members = here / each.devices;
-        else if (each.devices > 0)
-            members = here / 1000;  // members of a gang share no device
-        if (each.cpu_milli > 0) members = std::min(members, node.cpu.total / each.cpu_milli);
-        if (each.memory_bytes > 0)
-            members = std::min(members, node.memory.total / each.memory_bytes);
-        supply.members += members;
-    }
-    return supply;
-}
-
-// Proved by each part alone: even on empty machines its members have no place.
-std::optional<Reason> Planner::Inside::Inquiry::never() const {
-    const PoolFacts& pool = inside.pools.at(view.pool);
-    for (const DemandPart& part : demand.parts) {
-        const FlavorChoice& choice = inside.choice_of(part.each.flavor);
-        std::vector<int> flavors{choice.single()};
-        if (flavors.front() == no_name && part.each.devices > 0) {
-            flavors.clear();
-            for (int index : inside.capacity.domains_of(view.pool)) {
-                const int flavor = inside.capacity.domain(index).flavor;
-                if (choice.admits(flavor)) flavors.push_back(flavor);
-            }
-        }
-        Supply best;
-        for (int flavor : flavors) {
-            const Supply supply = supply_of(flavor, part.each, inside.intern_rule(part.each));
-            if (supply.members >= best.members) best = supply;
-        }
-        if (best.members >= part.count) continue;
-        const bool filling = pool.form != model::Form::shared &&
-                             static_cast<std::int64_t>(pool.held.size()) < pool.devices;
-        if (filling) {
-            return Reason{ReasonCode::pool_unavailable,
-                          {{"pool", inside.names.text(view.pool)},
-                           {"held", number(static_cast<std::int64_t>(pool.held.size()))},
-                           {"wanted", number(pool.devices)}}};
-        }
-        const std::int64_t per_member = part.each.devices;
-        return Reason{ReasonCode::never_fits,
-                      {{"flavor", part.each.flavor.empty() ? "*" : part.each.flavor},
-                       {"needed", render_milli(bounded_product(per_member, part.count))},
-                       {"largest", render_milli(bounded_product(per_member, best.members))},
-                       {"members", number(part.count)},
-                       {"membersThatFit", number(best.members)}}};
-    }
-    return std::nullopt;
-}
-
-Reason Planner::Inside::Inquiry::shortage(const Shortage& shortage) const {
-    const std::string flavor =
-        shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
-    if (shortage.code == ReasonCode::quota_exhausted) {
-        return {shortage.code,
-                {{"queue", inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)},
+Reason VerdictWriter::of_limit(const LimitLack& lack) const {
+    const std::string queue = text(judge_.queue_at(lack.limit.node).name);
+    const std::string flavor = flavor_text(lack.flavor);
+    if (!lack.ever)
+        return {ReasonCode::quota_too_small,
+                {{"queue", queue},
                  {"flavor", flavor},
-                 {"needed", render_milli(shortage.needed)},
-                 {"used", render_milli(shortage.bound.used)},
-                 {"limit", render_milli(shortage.bound.limit)}}};
+                 {"needed", render_milli(lack.needed)},
+                 {"limit", render_milli(lack.limit.limit)},
+                 {"bound", std::string(name_of(lack.limit.kind))}}};
+    return {ReasonCode::quota_exhausted,
+            {{"queue", queue},
+             {"flavor", flavor},
+             {"needed", render_milli(lack.needed)},
+             {"used", render_milli(lack.limit.used)},
+             {"limit", render_milli(lack.limit.limit)},
+             {"bound", std::string(name_of(lack.limit.kind))}}};
+}
+
+// Each part has room by itself; the planner tried, and in its order of filling nodes they have not.
+std::optional<Reason> VerdictWriter::of_finding() const {
+    const Finding& finding = card_.finding;
+    if (!card_.asleep || finding.code != ReasonCode::no_capacity) return std::nullopt;
+    return Reason{finding.code,
+                  {{"flavor", flavor_text(finding.flavor)}, {"needed", render_milli(finding.needed)}}};
+}
+
+Reason VerdictWriter::of_places(const PlaceLack& lack) const {
+    const PoolCard& pool = *judge_.pool();
+    if (lack.possible < lack.part.count && pool.form != model::Form::shared &&
+        pool.held < pool.devices)
+        return {ReasonCode::pool_unavailable,
+                {{"pool", text(pool.name)},
+                 {"held", number(pool.held)},
+                 {"wanted", number(pool.devices)}}};
+    Reason reason{.code = ReasonCode::never_fits};
+    const bool devices = lack.part.devices > 0;
+    const auto amount = [&](std::int64_t members) {
+        return render_milli(bounded_product(lack.part.devices, members));
+    };
+    if (devices) {
+        reason.params.push_back({"flavor", flavor_text(lack.part.flavor)});
+        reason.params.push_back({"needed", amount(lack.part.count)});
     }
-    const Supply supply = supply_of(shortage.flavor, {}, shortage.rule);
-    Reason reason{ReasonCode::no_capacity,
-                  {{"flavor", flavor},
-                   {"needed", render_milli(shortage.needed)},
-                   {"free", render_milli(supply.free)},
-                   {"total", render_milli(supply.total)}}};
-    if (shortage.of_cpu_or_memory) reason.params.push_back({"short", "cpuOrMemory"});
+    if (lack.possible < lack.part.count) {
+        if (devices) reason.params.push_back({"largest", amount(lack.possible)});
+        reason.params.push_back({"members", number(lack.part.count)});
+        reason.params.push_back({"membersThatFit", number(lack.possible)});
+        return reason;
+    }
+    reason.code = ReasonCode::no_capacity;
+    if (lack.domain >= 0 && !lack.some_nodes) {
+        const DomainCard& domain = **tables_.domains.find(lack.domain);
+        reason.params.push_back({"free", render_milli(domain.free_milli)});
+        reason.params.push_back({"total", render_milli(domain.devices * 1000)});
+    }
+    reason.params.push_back({"places", number(lack.part.count)});
+    reason.params.push_back({"placesFree", number(lack.fit)});
+    if (lack.of_cpu_or_memory) reason.params.push_back({"short", "cpuOrMemory"});
     return reason;
 }
 
+std::vector<Reason> VerdictWriter::constraints(const Choice& choice) const {
+    std::vector<Reason> list;
+    for (const PlaceLack& lack : choice.places)
+        if (lack.possible < lack.part.count) list.push_back(of_places(lack));
+    for (const LimitLack& lack : choice.limits) list.push_back(of_limit(lack));
+    for (const PlaceLack& lack : choice.places)
+        if (lack.possible >= lack.part.count) list.push_back(of_places(lack));
+    return list;
+}
+
+model::Remedy VerdictWriter::remedy(const Choice& choice) const {
+    model::Remedy remedy;
+    for (const LimitLack& lack : choice.limits)
+        remedy.steps.push_back({ReasonCode::quota_exhausted,
+                                {{"queue", text(judge_.queue_at(lack.limit.node).name)},
+                                 {"flavor", flavor_text(lack.flavor)},
+                                 {"missing", render_milli(lack.limit.missing)},
+                                 {"bound", std::string(name_of(lack.limit.kind))}}});
+    for (const PlaceLack& lack : choice.places) {
+        Reason step{ReasonCode::places, {{"places", number(lack.part.count - lack.fit)}}};
+        if (lack.part.devices > 0) {
+            step.params.push_back({"each", render_milli(lack.part.devices)});
+            step.params.push_back({"flavor", flavor_text(lack.part.flavor)});
+        }
+        if (lack.part.cpu_milli > 0)
+            step.params.push_back({"cpu", render_milli(lack.part.cpu_milli)});
+        if (!lack.selector->empty()) step.params.push_back({"nodes", labels_text(*lack.selector)});
+        if (lack.part.memory_bytes > 0)
+            step.params.push_back({"memory", render_bytes(lack.part.memory_bytes)});
+        remedy.steps.push_back(std::move(step));
+    }
+    return remedy;
+}
+
 // It would fit once those that are leaving are gone.
-Reason Planner::Inside::Inquiry::waiting_for_leavers() const {
-    std::set<RowId> leavers;
+Reason VerdictWriter::waiting_for_leavers() const {
+    std::int64_t leavers = 0;
     std::string node;
-    for (const Slot& other : inside.slots) {
-        if (!other.live || !other.leaving || other.pool != view.pool) continue;
-        leavers.insert(other.workload);
-        const std::string& text = inside.names.text(other.node);
-        if (node.empty() || text < node) node = text;
-    }
-    return {ReasonCode::waiting_for_victims,
-            {{"victims", number(static_cast<std::int64_t>(leavers.size()))}, {"node", node}}};
+    tables_.leavers.each([&](std::int64_t workload, bool) {
+        const HolderCard& holder = **tables_.holders.find(workload);
+        if (holder.pool != judge_.pool()->name) return;
+        leavers += 1;
+        for (int name : holder.nodes)
+            if (node.empty() || text(name) < node) node = text(name);
+    });
+    return {ReasonCode::waiting_for_victims, {{"victims", number(leavers)}, {"node", node}}};
 }
 
-std::optional<std::int64_t> Planner::Inside::Inquiry::lowest_priority_held() const {
-    std::optional<std::int64_t> lowest;
-    const auto occupants = inside.occupants_of_queue.find(inside.names.find(demand.queue));
-    if (occupants == inside.occupants_of_queue.end()) return lowest;
-    for (RowId workload : occupants->second) {
-        const OccupantFacts& occupant = *inside.workloads.at(workload).occupant;
-        if (occupant.preemptible && (!lowest || occupant.priority < *lowest))
-            lowest = occupant.priority;
-    }
-    return lowest;
-}
-
-void Planner::Inside::Inquiry::add_remedies(const Attempt& attempt,
-                                            std::vector<Reason>& remedies) const {
-    for (const Shortage& shortage : attempt.shortages) {
-        const std::string flavor =
-            shortage.flavor == no_name ? "*" : inside.names.text(shortage.flavor);
-        if (shortage.code == ReasonCode::quota_exhausted) {
-            const std::int64_t missing =
-                shortage.needed - (shortage.bound.limit - shortage.bound.used);
-            remedies.push_back(
-                {ReasonCode::quota_exhausted,
-                 {{"queue",
-                   inside.names.text(inside.quota.nodes()[spot(shortage.bound.node)].name)},
-                  {"flavor", flavor},
-                  {"missing", render_milli(missing)}}});
-        } else if (shortage.code == ReasonCode::no_capacity && !shortage.of_cpu_or_memory) {
-            const std::int64_t missing =
-                std::max<std::int64_t>(0, shortage.needed - supply_of(shortage.flavor, {}, shortage.rule).free);
-            remedies.push_back({ReasonCode::no_capacity,
-                                {{"flavor", flavor}, {"missing", render_milli(missing)}}});
+void VerdictWriter::add_funnels(const std::vector<Choice>& choices, model::Verdict& verdict) const {
+    for (const Choice& choice : choices) {
+        for (int index : choice.domains) {
+            if (verdict.funnels.size() == choices_shown) return;
+            const DomainCard& domain = **tables_.domains.find(index);
+            verdict.funnels.push_back(
+                {.pool = text(domain.pool),
+                 .flavor = text(domain.flavor),
+                 .nodes = static_cast<std::int64_t>(tables_.nodes.size()),
+                 .with_flavor = domain.nodes,
+                 .usable = domain.usable,
+                 .with_room = index == choice.domains.front() ? choice.with_room : 0,
+                 .free_milli = domain.free_milli,
+                 .total_milli = domain.devices * 1000});
         }
     }
-    const auto lowest = lowest_priority_held();
-    if (lowest && *lowest >= demand.priority) {
-        remedies.push_back({ReasonCode::preempted, {{"priority", number(*lowest + 1)}}});
+}
+
+bool VerdictWriter::is_below(int queue, int above) const {
+    for (; queue >= 0; queue = judge_.queue_at(queue).parent)
+        if (queue == above) return true;
+    return false;
+}
+
+// Of its pool and flavors; where a quota binds, of those that use it up.
+void VerdictWriter::add_holders(const Choice& choice, model::Verdict& verdict) const {
+    const int above = choice.limits.empty() ? -1 : choice.limits.front().limit.node;
+    std::set<int> flavors;
+    for (int index : choice.domains) flavors.insert((*tables_.domains.find(index))->flavor);
+    std::vector<std::pair<std::size_t, int>> order;
+    tables_.queues.each([&](std::int64_t position, const Card<QueueCard>& queue) {
+        if (above >= 0 ? !is_below(static_cast<int>(position), above)
+                       : queue->pool != judge_.pool()->name)
+            return;
+        const auto* list = tables_.holders_of_queue.find(queue->name);
+        if (list != nullptr && list->size() > 0) order.emplace_back(list->size(), queue->name);
+    });
+    std::ranges::sort(order, std::greater<>{});
+    std::vector<std::pair<std::int64_t, const HolderCard*>> found;
+    std::size_t seen = 0;
+    for (const auto& [size, queue] : order) {
+        tables_.holders_of_queue.find(queue)->each(
+            [&](std::int64_t id, const Card<HolderCard>& holder) -> bool {
+                if (holder->milli > 0 && flavors.contains(holder->flavor))
+                    found.emplace_back(id, holder.get());
+                return ++seen < holders_scanned;
+            });
+        if (seen >= holders_scanned) break;
+    }
+    const std::size_t shown = std::min(found.size(), holders_shown);
+    std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(shown),
+                              [](const auto& a, const auto& b) {
+                                  return a.second->milli != b.second->milli
+                                             ? a.second->milli > b.second->milli
+                                             : a.first < b.first;
+                              });
+    verdict.holders_more = static_cast<std::int64_t>(found.size() - shown);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const HolderCard& holder = *found[i].second;
+        verdict.holders.push_back({.workload = RowId{found[i].first},
+                                   .queue = text(holder.queue),
+                                   .flavor = text(holder.flavor),
+                                   .milli = holder.milli,
+                                   .priority = holder.priority,
+                                   .preemptible = holder.preemptible,
+                                   .leaving = holder.leaving});
     }
 }
 
-std::optional<model::Verdict> Planner::Inside::verdict(RowId workload) {
-    ensure_built();
-    const int slot = waiting.find(workload);
-    if (slot < 0) return verdict_of_claim(workload);
-    const int class_index = waiting.demand(slot).class_index;
-    const Inquiry inquiry{*this, slot, waiting.demand(slot).demand, view_of(class_index)};
-    model::Verdict verdict{.workload = workload, .position = waiting.position(slot)};
-    if (inquiry.view.closed != ReasonCode::none) {
-        verdict.reason = inquiry.closed();
-        return verdict;
+void VerdictWriter::write(model::Verdict& verdict) {
+    if (judge_.closed() != ReasonCode::none) {
+        verdict.reason = closed();
+        verdict.constraints = {verdict.reason};
+        return;
     }
-    const std::size_t mark = journal.size();
-    Plan scratch;
-    Attempt now;
-    const bool fits_now = place(class_index, inquiry.demand, now, scratch);
-    undo_to(mark);
-    if (fits_now) {
-        verdict.reason = {
-            ReasonCode::behind,
-            {{"position", number(verdict.position)}, {"queue", inquiry.demand.queue}}};
-        return verdict;
+    std::vector<Choice> choices = judge_.choices(View::now);
+    std::ranges::sort(choices, [](const Choice& a, const Choice& b) {
+        if (a.never() != b.never()) return b.never();
+        return a.missing() != b.missing() ? a.missing() < b.missing() : a.domains < b.domains;
+    });
+    const Choice& best = choices.front();
+    add_funnels(choices, verdict);
+    if (best.fits()) {
+        if (const auto known = of_finding()) {
+            verdict.proved = true;
+            verdict.constraints = {*known};
+            verdict.reason = *known;
+            return add_holders(best, verdict);
+        }
+        verdict.proved = false;
+        verdict.reason = {ReasonCode::behind,
+                          {{"position", number(verdict.position)},
+                           {"queue", text(card_.key->queue)}}};
+        return;
     }
-    inquiry.add_remedies(now, verdict.remedies);
-    for (model::Reason& obstacle : list_obstacles(class_index, inquiry.demand))
-        verdict.remedies.push_back(std::move(obstacle));
-    if (auto never = inquiry.never()) {
-        verdict.reason = std::move(*never);
-        return verdict;
+    // Not tried yet: that nobody would be asked to leave for it is not known either.
+    verdict.proved = card_.asleep && card_.finding.code != ReasonCode::none;
+    verdict.constraints = constraints(best);
+    verdict.reason = verdict.constraints.front();
+    add_holders(best, verdict);
+    if (best.never() && judge_.judges_all()) {
+        verdict.proved = true;
+    } else if (tables_.leavers.size() > 0 &&
+               std::ranges::any_of(judge_.choices(View::future),
+                                   [](const Choice& choice) { return choice.fits(); })) {
+        verdict.reason = waiting_for_leavers();
+    } else {
+        const auto same = std::ranges::find(verdict.constraints, card_.finding.code, &Reason::code);
+        if (same != verdict.constraints.end()) verdict.reason = *same;
+        add_protections(best, verdict);
     }
-    Attempt future{.view = View::future};
-    const bool fits_later = place(class_index, inquiry.demand, future, scratch);
-    undo_to(mark);
-    if (fits_later)
-        verdict.reason = inquiry.waiting_for_leavers();
-    else if (!now.shortages.empty())
-        verdict.reason = inquiry.shortage(now.shortages.front());
+    for (const Choice& choice : choices) {
+        if (verdict.remedies.size() == choices_shown) break;
+        verdict.remedies.push_back(remedy(choice));
+    }
+}
+
+// What was placed by claims waits for those who still are there.
+std::optional<model::Verdict> Snapshot::verdict_of_claim(RowId workload) const {
+    const Card<HolderCard>* own = tables_.holders.find(workload.value);
+    if (own == nullptr || !(*own)->claims) return std::nullopt;
+    const HolderCard& card = **own;
+    model::Verdict verdict{.workload = workload};
+    std::int64_t victims = 0;
+    tables_.leavers.each([&](std::int64_t id, bool) {
+        const HolderCard& leaver = **tables_.holders.find(id);
+        if (id == workload.value || std::ranges::none_of(leaver.nodes, [&](int node) {
+                return std::ranges::binary_search(card.nodes, node);
+            }))
+            return;
+        victims += 1;
+        if (verdict.holders.size() == holders_shown) return;
+        verdict.holders.push_back({.workload = RowId{id},
+                                   .queue = text(leaver.queue),
+                                   .flavor = text(leaver.flavor),
+                                   .milli = leaver.milli,
+                                   .priority = leaver.priority,
+                                   .preemptible = leaver.preemptible,
+                                   .leaving = true});
+    });
+    std::string node;
+    for (int name : card.nodes)
+        if (node.empty() || text(name) < node) node = text(name);
+    verdict.reason = {ReasonCode::waiting_for_victims,
+                      {{"victims", number(victims)}, {"node", node}}};
     return verdict;
 }
 
-// A workload that was placed by claims waits for those who still are there.
-std::optional<model::Verdict> Planner::Inside::verdict_of_claim(RowId workload) const {
-    const auto found = workloads.find(workload);
-    if (found == workloads.end()) return std::nullopt;
-    std::set<RowId> leavers;
-    std::string node;
-    bool claims = false;
-    for (int index : found->second.slots) {
-        const Slot& claim = slots[spot(index)];
-        if (claim.kind != EntryKind::claim || claim.leaving) continue;
-        claims = true;
-        if (node.empty() || names.text(claim.node) < node) node = names.text(claim.node);
-        for (int other_index : slots_of_node[spot(claim.node)]) {
-            const Slot& other = slots[spot(other_index)];
-            if (other.leaving && other.kind == EntryKind::allocation)
-                leavers.insert(other.workload);
+std::int64_t Snapshot::position(RowId workload) const {
+    const WaitingRef* ref = tables_.waiting.find(workload.value);
+    if (ref == nullptr) return 0;
+    const ClassCard& own = **tables_.classes.find(ref->class_index);
+    const Member self{ref->submitted, workload};
+    std::int64_t before = 0;
+    for (int index : **tables_.classes_of_queue.find(own.key->queue)) {
+        const Card<ClassCard>* found = tables_.classes.find(index);
+        if (found == nullptr || (*found)->key->priority < own.key->priority) continue;
+        const ClassCard& other = **found;
+        if (other.key->priority > own.key->priority) {
+            before += other.size;
+            continue;
         }
+        const auto after = std::partition_point(
+            other.members.begin(), other.members.end(),
+            [&](const Card<MemberChunk>& chunk) { return chunk->back() < self; });
+        for (auto chunk = other.members.begin(); chunk != after; ++chunk)
+            before += static_cast<std::int64_t>((*chunk)->size());
+        if (after == other.members.end()) continue;
+        before += std::lower_bound((*after)->begin(), (*after)->end(), self) - (*after)->begin();
     }
-    if (!claims) return std::nullopt;
-    return model::Verdict{
-        .workload = workload,
-        .reason = {
-            ReasonCode::waiting_for_victims,
-            {{"victims", number(static_cast<std::int64_t>(leavers.size()))}, {"node", node}}}};
+    return before + 1;
+}
+
+std::optional<model::Verdict> Snapshot::verdict(RowId workload) const {
+    const WaitingRef* ref = tables_.waiting.find(workload.value);
+    if (ref == nullptr) return verdict_of_claim(workload);
+    const ClassCard& card = **tables_.classes.find(ref->class_index);
+    model::Verdict verdict{.workload = workload, .position = position(workload)};
+    verdict.waiting = waiting_in(card.key->queue);
+    VerdictWriter(tables_, card).write(verdict);
+    return verdict;
 }
 
 }  // namespace tandem::sched

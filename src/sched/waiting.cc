@@ -82,6 +82,8 @@ int Waiting::put(Demand demand, ClassKey key) {
     const int slot = free_demands_.back();
     free_demands_.pop_back();
     by_workload_[demand.workload] = slot;
+    untold_.push_back(demand.workload);
+    if (touched.on) touched.workloads.push_back(demand.workload);
     add_member(classes_[spot(index)], {demand.submitted, demand.workload, slot});
     demands_[spot(slot)] = {std::move(demand), index};
     relist(index);
@@ -96,6 +98,7 @@ Demand Waiting::take(int slot) {
     if (group.size() == 0) emptied_.push_back(index);
     relist(index);
     by_workload_.erase(held.demand.workload);
+    if (touched.on) touched.workloads.push_back(held.demand.workload);
     held.class_index = -1;
     free_demands_.push_back(slot);
     return std::move(held.demand);
@@ -129,9 +132,16 @@ void Waiting::relist(int index) {
     group.turn = turn;
 }
 
-void Waiting::sleep(int index, const std::vector<WakeKey>& keys) {
+void Waiting::sleep(int index, const std::vector<WakeKey>& keys, const Finding& finding) {
     WorkClass& group = classes_[spot(index)];
     group.asleep = true;
+    touch(index);
+    group.finding = finding;
+    if (finding.code != group.told) {
+        if (group.told != model::ReasonCode::none)  // else all of them are still to be told
+            retold_.push_back({.index = index, .serial = group.serial});
+        group.told = finding.code;
+    }
     relist(index);
     for (const WakeKey& key : keys) {
         if (std::ranges::find(group.keys, key) != group.keys.end()) continue;
@@ -144,6 +154,7 @@ void Waiting::wake_class(int index) {
     WorkClass& group = classes_[spot(index)];
     if (!group.asleep) return;
     group.asleep = false;
+    touch(index);
     relist(index);
 }
 
@@ -184,6 +195,13 @@ void Waiting::forget_keys() {
     wake_all();
 }
 
+void Waiting::tell_all_again() {
+    untold_.clear();
+    retold_.clear();
+    for (const Demand* demand : list()) untold_.push_back(demand->workload);
+    for (WorkClass& group : classes_) group.told = model::ReasonCode::none;
+}
+
 void Waiting::drop_empty_classes() {
     for (int index : emptied_) {
         WorkClass& group = classes_[spot(index)];
@@ -191,6 +209,7 @@ void Waiting::drop_empty_classes() {
         for (const WakeKey& key : group.keys) std::erase(sleepers_[key.packed()], index);
         std::erase(by_queue_[group.key.queue], index);
         by_key_.erase(group.key);
+        touch(index);
         group = {};
         free_classes_.push_back(index);
     }

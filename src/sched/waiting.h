@@ -7,10 +7,12 @@
 // Order inside a queue: priority (larger first), submitted, id.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -56,13 +58,24 @@ struct WakeKey {
     std::int64_t packed() const { return index * 8 + static_cast<std::int64_t>(on); }
 };
 
+// What was found when a class was last looked at, before it slept. `code` none: not looked at yet.
+struct Finding {
+    model::ReasonCode code = model::ReasonCode::none;
+    int queue = no_name;
+    int project = no_name;
+    int flavor = no_name;
+    std::int64_t needed = 0;  // milli-devices
+    bool operator==(const Finding&) const = default;
+};
+
 struct Member {
     Instant submitted{};
     RowId id{};
     int demand = -1;
-    bool operator<(const Member& other) const {
-        return std::tie(submitted, id) < std::tie(other.submitted, other.id);
+    auto operator<=>(const Member& other) const {
+        return std::tie(submitted, id) <=> std::tie(other.submitted, other.id);
     }
+    bool operator==(const Member& other) const { return (*this <=> other) == 0; }
 };
 // Place of a class in its queue's order: that of its first member.
 struct TurnKey {
@@ -83,6 +96,8 @@ struct WorkClass {
     bool used = false;
     TurnKey turn{};
     std::vector<WakeKey> keys{};
+    Finding finding{};
+    model::ReasonCode told = model::ReasonCode::none;  // to all members but those still to be told
     std::size_t size() const { return members.size() - head; }
     const Member& first() const { return members[head]; }
 };
@@ -90,6 +105,13 @@ struct WorkClass {
 struct DemandSlot {
     Demand demand{};
     int class_index = -1;
+};
+
+// What changed since somebody last looked; may name one thing several times. Kept only while `on`.
+struct WaitingTouched {
+    bool on = false;
+    std::vector<RowId> workloads{};
+    std::vector<int> classes{};
 };
 
 class Waiting {
@@ -106,7 +128,7 @@ class Waiting {
     const std::set<int>& awake_queues() const { return awake_queues_; }
     int first_class(int queue) const;
 
-    void sleep(int class_index, const std::vector<WakeKey>& keys);
+    void sleep(int class_index, const std::vector<WakeKey>& keys, const Finding& finding);
     void wake(WakeKey key);
     // Of the classes that sleep under `key`, those of a larger priority.
     void wake_above(WakeKey key, std::int64_t priority);
@@ -121,6 +143,16 @@ class Waiting {
     std::size_t class_count() const { return by_key_.size(); }
     // Demands in order of their workloads' ids.
     std::vector<const Demand*> list() const;
+    std::size_t class_slots() const { return classes_.size(); }
+
+    // Workloads whose class was found to wait for another cause than they were told before, at most
+    // `limit` of them; `tell` is called for each. True: there are more.
+    template <class Tell>
+    bool take_news(std::size_t limit, Tell tell);
+    // All are told again when their class is next looked at.
+    void tell_all_again();
+
+    WaitingTouched touched{};
 
   private:
     int need_class(ClassKey key);
@@ -129,6 +161,9 @@ class Waiting {
     void wake_class(int class_index);
     template <class Wanted>
     void wake_some(WakeKey key, Wanted wanted);
+    void touch(int class_index) {
+        if (touched.on) touched.classes.push_back(class_index);
+    }
 
     std::vector<DemandSlot> demands_{};
     std::vector<int> free_demands_{};
@@ -141,8 +176,53 @@ class Waiting {
     std::set<int> awake_queues_{};
     std::unordered_map<std::int64_t, std::vector<int>> sleepers_{};
     std::vector<int> emptied_{};
+    // A class whose cause changed, told from `from` on.
+    struct Retelling {
+        int index = -1;
+        std::int64_t serial = 0;
+        Member from{};
+    };
+    std::vector<RowId> untold_{};       // came since the news were taken
+    std::vector<Retelling> retold_{};
     std::int64_t next_serial_ = 1;
     std::vector<int> none_{};
 };
+
+template <class Tell>
+bool Waiting::take_news(std::size_t limit, Tell tell) {
+    std::size_t left = limit;
+    std::vector<RowId> kept;
+    std::size_t next = 0;
+    for (; next < untold_.size() && left > 0; ++next) {
+        const int slot = find(untold_[next]);
+        if (slot < 0) continue;
+        const WorkClass& group = classes_[static_cast<std::size_t>(
+            demands_[static_cast<std::size_t>(slot)].class_index)];
+        if (!group.asleep || group.finding.code == model::ReasonCode::none) {
+            kept.push_back(untold_[next]);
+            continue;
+        }
+        left -= 1;
+        tell(untold_[next], group.finding);
+    }
+    kept.insert(kept.end(), untold_.begin() + static_cast<std::ptrdiff_t>(next), untold_.end());
+    const bool more_untold = next < untold_.size();
+    untold_ = std::move(kept);
+    while (!retold_.empty() && left > 0) {
+        Retelling& retelling = retold_.back();
+        const WorkClass& group = classes_[static_cast<std::size_t>(retelling.index)];
+        auto at = group.members.end();
+        if (group.used && group.serial == retelling.serial) {
+            const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.head);
+            at = std::lower_bound(begin, group.members.end(), retelling.from);
+        }
+        for (; at != group.members.end() && left > 0; ++at, --left) tell(at->id, group.finding);
+        if (at == group.members.end())
+            retold_.pop_back();
+        else
+            retelling.from = *at;
+    }
+    return more_untold || !retold_.empty();
+}
 
 }  // namespace tandem::sched

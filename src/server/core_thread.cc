@@ -34,6 +34,7 @@ Status CoreThread::start(std::string_view core_version) {
     now_ms_ = clock_->now().ms;
     generation_ = driver_->state().meta.generation;
     outlet_->refresh_access(driver_->state());
+    outlet_->begin_work(driver_->state());
     worked_ = work_worth_a_rest;  // reading the rows has left its traces
     thread_ = std::thread([this] { run(); });
     return {};
@@ -108,6 +109,11 @@ std::size_t CoreThread::mailbox_depth() const {
 std::shared_ptr<const AccessView> CoreThread::access() const {
     const std::lock_guard lock(access_mutex_);
     return access_;
+}
+
+std::shared_ptr<const WorkView> CoreThread::work() const {
+    const std::lock_guard lock(work_mutex_);
+    return work_;
 }
 
 std::vector<model::Input> CoreThread::drain(std::vector<StateQuery>& queries) {

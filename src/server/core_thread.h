@@ -28,6 +28,7 @@
 #include "server/core_clock.h"
 #include "server/core_meters.h"
 #include "server/feed_builder.h"
+#include "server/work_view.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -84,6 +85,8 @@ class CoreThread {
     Status query(StateQuery query);
 
     std::shared_ptr<const AccessView> access() const;
+    // Never older than the commit that answered the caller.
+    std::shared_ptr<const WorkView> work() const;
     Broadcast<PublishedBatch>& changes() { return changes_; }
     Broadcast<model::FeedUpdate>& feed() { return feed_; }
     const FeedBuilder& feed_builder() const { return feed_builder_; }
@@ -128,6 +131,8 @@ class CoreThread {
 
     mutable std::mutex access_mutex_;
     std::shared_ptr<const AccessView> access_;
+    mutable std::mutex work_mutex_;
+    std::shared_ptr<const WorkView> work_;
     Broadcast<PublishedBatch> changes_;
     Broadcast<model::FeedUpdate> feed_;
     std::thread thread_;

@@ -57,6 +57,13 @@ void CoreThread::Outlet::refresh_access(const core::State& state) {
     owner_.access_ = std::move(view);
 }
 
+void CoreThread::Outlet::publish_work(std::shared_ptr<const WorkView> view) {
+    const std::lock_guard lock(owner_.work_mutex_);
+    owner_.work_.swap(view);  // the older one ends outside the lock
+}
+
+void CoreThread::Outlet::begin_work(const core::State& state) { publish_work(work_.begin(state)); }
+
 void CoreThread::Outlet::publish_changes(const model::BatchRecord& record) {
     auto batch = std::make_shared<PublishedBatch>();
     batch->version = record.meta.version;
@@ -83,6 +90,7 @@ void CoreThread::Outlet::publish(const model::BatchRecord& record, const core::S
         return AccessView::depends_on(model::kind_of(change.object));
     });
     if (access_changed) refresh_access(state);
+    publish_work(work_.after(record, state));
     if (!record.changes.empty() && owner_.changes_.has_listeners()) publish_changes(record);
     if (auto delta = owner_.feed_builder_.delta(record, state))
         owner_.feed_.publish(std::make_shared<const model::FeedUpdate>(std::move(*delta)));

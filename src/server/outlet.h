@@ -21,6 +21,7 @@ class CoreThread::Outlet : public core::Publisher {
     void refuse_all();
     void batch_over() { told_ = nullptr; }
     void refresh_access(const core::State& state);
+    void begin_work(const core::State& state);
 
     void publish(const model::BatchRecord& record, const core::State& state) override;
     void answer(const model::Answer& answer) override;
@@ -33,8 +34,10 @@ class CoreThread::Outlet : public core::Publisher {
     template <class Callback>
     Callback take(std::int64_t ticket);
     void publish_changes(const model::BatchRecord& record);
+    void publish_work(std::shared_ptr<const WorkView> view);
 
     CoreThread& owner_;
+    WorkViewBuilder work_{};
     std::mutex mutex_;
     std::int64_t next_ticket_ = 1;
     std::unordered_map<std::int64_t, Waiting> waiting_;

@@ -172,7 +172,12 @@ void Runner::expect_reason(const std::string& name, const ExpectedReason& wanted
     if (job == nullptr) return wrong(fmt::format("there is no job {}", name));
     const auto verdict = stage.state().planner.verdict(job->meta.id);
     std::vector<model::Reason> reasons{verdict ? verdict->reason : job->status.reason};
-    if (verdict) reasons.insert(reasons.end(), verdict->remedies.begin(), verdict->remedies.end());
+    if (verdict) {
+        reasons.insert(reasons.end(), verdict->constraints.begin(), verdict->constraints.end());
+        reasons.insert(reasons.end(), verdict->protections.begin(), verdict->protections.end());
+        for (const model::Remedy& remedy : verdict->remedies)
+            reasons.insert(reasons.end(), remedy.steps.begin(), remedy.steps.end());
+    }
     if (std::ranges::any_of(reasons,
                             [&](const model::Reason& one) { return is_as_wanted(one, wanted); }))
         return;

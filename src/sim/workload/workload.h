@@ -54,7 +54,8 @@ struct ChangeNode {
     std::optional<bool> ready{};
     std::optional<bool> cordoned{};
 };
-// A code, and parameters that must be as stated; of the reason itself or of one of its remedies.
+// A code, and parameters that must be as stated; of the reason itself, of what else binds, of what keeps running
+// work, or of what would help.
 struct ExpectedReason {
     std::string code{};
     std::map<std::string, std::string> params{};

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a job or service is as it is: reason, what binds, who holds it, what would change it, and what happened
+// last. Reads the published view; a job that is over is told by its row.
+#pragma once
+
+#include "api/call.h"
+
+namespace tandem::api {
+
+void why(const Parts& parts, Call call, model::Kind kind);
+
+}  // namespace tandem::api

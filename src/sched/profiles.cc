@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/profiles.h"
+
+#include <set>
+
+namespace tandem::sched {
+namespace {
+
+using Counts = std::map<int, std::map<NodeProfile, std::int64_t>>;
+
+void keep(const Counts& counts, std::map<int, std::shared_ptr<const ProfileList>>& out) {
+    out.clear();
+    for (const auto& [index, kinds] : counts)
+        out[index] = std::make_shared<const ProfileList>(kinds.begin(), kinds.end());
+}
+
+}  // namespace
+
+void Profiles::build(const Capacity& capacity, int shared_pool,
+                     const std::function<bool(int)>& admits) {
+    Counts domains;
+    Counts pools;
+    for (std::size_t position = 0; position < capacity.nodes().size(); ++position) {
+        const NodeState& node = capacity.nodes()[position];
+        if (!node.present || !admits(static_cast<int>(position))) continue;
+        std::map<int, std::int64_t> devices;
+        std::set<int> in_pools;
+        if (shared_pool != no_name) in_pools.insert(shared_pool);
+        for (const Dev& device : node.devices) {
+            if (device.owner == no_name) continue;
+            devices[capacity.find_domain(device.owner, device.flavor)] += 1;
+            in_pools.insert(device.owner);
+        }
+        for (const auto& [domain, count] : devices)
+            domains[domain][{count, node.cpu.total, node.memory.total}] += 1;
+        for (int pool : in_pools) pools[pool][{0, node.cpu.total, node.memory.total}] += 1;
+    }
+    keep(domains, by_domain_);
+    keep(pools, by_pool_);
+}
+
+const std::shared_ptr<const ProfileList>& Profiles::of_domain(int domain) const {
+    const auto found = by_domain_.find(domain);
+    return found == by_domain_.end() ? none_ : found->second;
+}
+const std::shared_ptr<const ProfileList>& Profiles::of_pool(int pool) const {
+    const auto found = by_pool_.find(pool);
+    return found == by_pool_.end() ? none_ : found->second;
+}
+
+}  // namespace tandem::sched
