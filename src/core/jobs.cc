@@ -36,6 +36,11 @@ ledger::Attribution waiting_attribution(const State& state, const Job& job) {
             .epoch = job.status.epoch};
 }
 
+// Of one attempt, with the time it may take to end; 0: not stated.
+Duration stated_length(const Job& job) {
+    return job.spec.max_run_time ? *job.spec.max_run_time + job.spec.grace : Duration{};
+}
+
 sched::Demand demand_of(const Job& job) {
     sched::Demand demand{.workload = job.meta.id,
                          .queue = job.spec.queue,
@@ -43,7 +48,9 @@ sched::Demand demand_of(const Job& job) {
                          .priority = job.spec.priority,
                          .submitted = queued_at(job),
                          .when_borrow = job.spec.when_borrow,
-                         .when_preempt = job.spec.when_preempt};
+                         .when_preempt = job.spec.when_preempt,
+                         .length = stated_length(job),
+                         .preemptible = job.spec.preemptible};
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
         demand.parts.push_back(
@@ -312,6 +319,8 @@ void drain_job(Turn& turn, RowId id, const std::string& queue) {
 
 sched::Occupant occupant_of(const Job& job) {
     const Instant started = job.status.started.value_or(Instant{});
+    std::optional<Instant> ends;
+    if (job.spec.max_run_time) ends = started + stated_length(job);
     return {.workload = job.meta.id,
             .queue = job.spec.queue,
             .priority = job.spec.priority,
@@ -319,7 +328,8 @@ sched::Occupant occupant_of(const Job& job) {
             .started = started,
             .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
             .restart_time = job.spec.checkpoint.restart_time,
-            .evictions = job.status.preemptions};
+            .evictions = job.status.preemptions,
+            .ends = ends};
 }
 
 }  // namespace tandem::core

@@ -147,7 +147,8 @@ void ask_for_replica(Turn& turn, const Service& service) {
                                    .parts = {{.role = "server",
                                               .first_rank = service.status.next_rank,
                                               .count = 1,
-                                              .each = service.spec.resources}}});
+                                              .each = service.spec.resources}},
+                                   .preemptible = service.spec.preemptible});
 }
 
 void drain_youngest(Turn& turn, RowId id, std::int64_t count) {

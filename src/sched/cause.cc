@@ -108,7 +108,7 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
         }
         default:
             if (finding.code == ReasonCode::quota_exhausted ||
-                finding.code == ReasonCode::quota_too_small)
+                finding.code == ReasonCode::quota_too_small || finding.code == ReasonCode::behind)
                 add("queue", names.text(finding.queue));
             if (finding.needed == 0) break;
             add("flavor", finding.flavor == no_name ? "*" : names.text(finding.flavor));

@@ -20,6 +20,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     time = std::max(time, now);
     ensure_built();
     mix_is_fresh = false;
+    headways.clear();
     start_hunting();
     if (look_at && *look_at <= time) {
         look_at.reset();
@@ -111,18 +112,28 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     plan.steps_used += 1;
     Attempt attempt;
     Placement placement;
-    const bool placed = try_flavors(class_index, demand, attempt, plan, placement);
-    if (placed && placement.evictions.empty()) {
+    const std::size_t before = journal.size();
+    bool placed = try_flavors(class_index, demand, attempt, plan, placement);
+    const bool held =
+        placed && placement.evictions.empty() && delays_head(class_index, demand, attempt, plan);
+    if (held) {
+        undo_to(before);
+        placed = false;
+    } else if (placed && placement.evictions.empty()) {
         note_changes(attempt);
         write(demand, attempt, placement);
     }
     if (!placed) {
-        waiting.sleep(class_index, attempt.keys, find_cause(class_index, attempt));
+        waiting.sleep(class_index, attempt.keys,
+                      held ? find_hold(class_index) : find_cause(class_index, attempt));
         return false;
     }
     const QueueNode& queue = quota.nodes()[spot(view_of(class_index).node)];
     grown_roots.insert(queue.root);
     grown_pools.insert(queue.pool);
+    forget_headways(class_index, !placement.evictions.empty());
+    std::optional<Instant>& ends = starting[demand.workload];
+    if (placement.evictions.empty() && demand.length.ms > 0) ends = time + demand.length;
     take_demand(slot);
     plan.placements.push_back(std::move(placement));
     return true;

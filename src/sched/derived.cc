@@ -176,7 +176,9 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
                  .project = names.intern(demand.project),
                  .priority = demand.priority,
                  .next_before_borrowing = demand.when_borrow == model::WhenBorrow::next,
-                 .preempts_before_next = demand.when_preempt == model::WhenPreempt::preempt};
+                 .preempts_before_next = demand.when_preempt == model::WhenPreempt::preempt,
+                 .length = demand.length.ms,
+                 .preemptible = demand.preemptible};
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
         key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),

@@ -97,6 +97,7 @@ struct OccupantFacts {
     Instant safe_at{};
     std::int64_t restart_ms = 0;
     std::int64_t evictions = 0;
+    std::optional<Instant> ends{};
     bool operator==(const OccupantFacts&) const = default;
 };
 

@@ -72,7 +72,7 @@ std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantF
     Fingerprint print;
     print << workload.value << names.fingerprint(facts.queue) << facts.priority
           << flag(facts.preemptible) << facts.started.ms << facts.safe_at.ms << facts.restart_ms
-          << facts.evictions;
+          << facts.evictions << (facts.ends ? facts.ends->ms : -1);
     return print.value();
 }
 
@@ -93,7 +93,8 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
     print << demand.workload.value << names.fingerprint(names.find(demand.queue))
           << names.fingerprint(names.find(demand.project)) << demand.priority << demand.submitted.ms
           << static_cast<std::int64_t>(demand.when_borrow)
-          << static_cast<std::int64_t>(demand.when_preempt);
+          << static_cast<std::int64_t>(demand.when_preempt) << demand.length.ms
+          << flag(demand.preemptible);
     for (const DemandPart& part : demand.parts) {
         print << text_print(part.role) << part.first_rank << part.count << part.each.devices
               << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -186,6 +187,13 @@ struct Published {
     std::shared_ptr<const Snapshot> newest{};
 };
 
+// When the first of a queue without a place gets one, and who must have left by then.
+struct Headway {
+    bool possible = false;           // it fits once all have left that hold something
+    std::optional<Instant> start{};  // absent: one of them stated no end
+    std::vector<RowId> leavers{};
+};
+
 struct Planner::Inside {
     // --- primary ---
     Names names{};
@@ -240,6 +248,9 @@ struct Planner::Inside {
     std::set<int> grown_roots{};     // trees and pools whose use grew during this plan
     std::set<int> grown_pools{};
     std::vector<int> released{};  // slots of this plan's victims
+    std::map<int, Headway> headways{};  // of classes, as long as only their own queues place
+    // Of what plans placed since forget(), until it is an occupant.
+    std::map<RowId, std::optional<Instant>> starting{};
     // --- of one plan, for preemption (prey.h, hunt.h) ---
     struct Judgements;
     struct Prospect;
@@ -349,6 +360,19 @@ struct Planner::Inside {
     void take(int node, int flavor, std::vector<Share> shares, const ClassView& view,
               const Demand& demand, std::size_t part, Attempt& attempt);
     void write(const Demand& demand, Attempt& attempt, Placement& out) const;
+
+    // headway.cc
+    // Would what stands placed by `attempt` put off the first of its queue?
+    bool delays_head(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
+    bool judge_head(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
+    Finding find_hold(int class_index) const;
+    int find_head(int class_index, const Attempt& judged, Plan& plan);
+    void find_headway(int class_index, const Attempt& judged, Plan& plan);
+    bool fits_once_gone(int class_index, std::span<const RowId> leavers, const Attempt& judged,
+                        Plan& plan);
+    std::vector<std::pair<std::optional<Instant>, RowId>> list_ends(int pool) const;
+    void let_leave(RowId workload, const Attempt& judged);
+    void forget_headways(int placed_class, bool evicts);
 
     // preemption.cc
     struct Hunt;

@@ -196,7 +196,8 @@ void Planner::put_occupant(const Occupant& occupant) {
                                                  .started = occupant.started,
                                                  .safe_at = occupant.safe_at,
                                                  .restart_ms = occupant.restart_time.ms,
-                                                 .evictions = occupant.evictions}));
+                                                 .evictions = occupant.evictions,
+                                                 .ends = occupant.ends}));
     inside_->end_call();
 }
 
@@ -280,6 +281,7 @@ void Planner::rollback(std::size_t mark) {
 void Planner::forget() {
     inside_->drop_provisional();
     inside_->remembered.clear();
+    inside_->starting.clear();
     inside_->journal.clear();
     inside_->marked = false;
     inside_->news_at.reset();

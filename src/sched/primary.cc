@@ -45,6 +45,7 @@ bool differs_in_held_alone(const std::unique_ptr<PoolFacts>& a,
 void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
     if (is_same(nodes, name, facts)) return;
     const bool gone = !facts;
+    if (!dirty) wake_node(name);  // who was held up for the sake of somebody whom it had room for
     std::unique_ptr<NodeFacts> before = exchange(nodes, name, std::move(facts));
     if (before) {
         fingerprint -= fingerprint_of(names, name, *before);

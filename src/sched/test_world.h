@@ -22,6 +22,7 @@ struct Want {
     std::string project = "red";
     std::int64_t cpu = 0;
     bool preemptible = true;
+    Duration length{};  // stated
 };
 
 class World {
@@ -115,7 +116,9 @@ class World {
                       .queue = want.queue,
                       .project = want.project,
                       .priority = want.priority,
-                      .submitted = Instant{want.id}};
+                      .submitted = Instant{want.id},
+                      .length = want.length,
+                      .preemptible = want.preemptible};
         demand.parts.push_back(
             {.role = "worker",
              .count = want.count,
@@ -195,12 +198,15 @@ class World {
             replicas_[want.id].push_back(entry.id.value);
             planner.put_entry(entry);
         }
+        std::optional<Instant> ends;
+        if (want.length.ms > 0) ends = Instant{now} + want.length;
         planner.put_occupant({.workload = placement.workload,
                               .queue = want.queue,
                               .priority = want.priority,
                               .preemptible = want.preemptible,
                               .started = Instant{now},
-                              .safe_at = Instant{now}});
+                              .safe_at = Instant{now},
+                              .ends = ends});
         planner.remove_demand(placement.workload);
     }
     std::string pool_of_queue(const std::string& queue) const {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "model/capacity.h"
 #include "model/job.h"
 #include "model/queue.h"
@@ -70,6 +72,8 @@ struct Demand {
     std::vector<DemandPart> parts{};
     model::WhenBorrow when_borrow = model::WhenBorrow::borrow;
     model::WhenPreempt when_preempt = model::WhenPreempt::next;
+    Duration length{};        // it says that it runs at most so long; 0: not stated
+    bool preemptible = true;  // once it runs
 };
 
 // A workload that holds capacity and may be asked to leave.
@@ -83,6 +87,7 @@ struct Occupant {
         safe_at{};  // of its last complete checkpoint, or started: work since then would be lost
     Duration restart_time{};     // lost as well, whenever it leaves
     std::int64_t evictions = 0;  // that it has seen already
+    std::optional<Instant> ends{};  // at the latest, by what it stated
 };
 
 struct PlacedReplica {
@@ -123,8 +128,17 @@ struct PoolFilled {
     std::vector<model::HeldDevice> devices{};
 };
 
+// The first of a queue that has no place keeps the time at which it gets one, if all keep to what
+// they stated; no start: somebody it waits for stated nothing. Whoever comes later in its queue
+// starts only where that does not change (headway.cc). Told when somebody wanted to pass it.
+struct KeptStart {
+    RowId workload{};
+    std::optional<Instant> start{};
+};
+
 struct Plan {
     std::vector<PoolFilled> pools{};
+    std::vector<KeptStart> promises{};
     std::vector<Placement> placements{};
     std::int64_t steps_used = 0;
     bool exhausted = false;  // the step budget ended first: plan again

@@ -239,7 +239,8 @@ void VerdictWriter::write(model::Verdict& verdict) {
             verdict.reason = *known;
             return add_holders(best, verdict);
         }
-        verdict.proved = false;
+        // Held up for the sake of one that came before, or not tried yet.
+        verdict.proved = card_.asleep && card_.finding.code == ReasonCode::behind;
         verdict.reason = {ReasonCode::behind,
                           {{"position", number(verdict.position)},
                            {"queue", text(card_.key->queue)}}};

@@ -59,6 +59,41 @@ int Waiting::first_class(int queue) const {
     return found == turns_.end() || found->second.empty() ? -1 : found->second.begin()->index;
 }
 
+const std::set<TurnKey>& Waiting::asleep_in(int queue) const {
+    const auto found = asleep_.find(queue);
+    return found == asleep_.end() ? nobody_ : found->second;
+}
+
+TurnKey Waiting::turn_of(int class_index) const {
+    const WorkClass& group = classes_[spot(class_index)];
+    return {-group.key.priority, group.first().submitted, group.first().id, class_index};
+}
+
+void Waiting::relist_asleep(int index) {
+    WorkClass& group = classes_[spot(index)];
+    const bool stands = group.asleep && group.size() > 0;
+    if (stands && group.blocked && group.turn_asleep == turn_of(index)) return;
+    if (group.blocked) asleep_[group.key.queue].erase(group.turn_asleep);
+    group.blocked = stands;
+    if (!stands) return;
+    group.turn_asleep = turn_of(index);
+    asleep_[group.key.queue].insert(group.turn_asleep);
+    const auto head = held_for_.find(group.key.queue);
+    if (head != held_for_.end() && group.turn_asleep < head->second) wake_held(group.key.queue);
+}
+
+void Waiting::hold_behind(int class_index) {
+    const TurnKey turn = turn_of(class_index);
+    const auto [head, added] =
+        held_for_.try_emplace(classes_[spot(class_index)].key.queue, turn);
+    if (head->second < turn) head->second = turn;
+}
+
+void Waiting::wake_held(int queue) {
+    held_for_.erase(queue);
+    wake({WakeOn::head_of_queue, queue});
+}
+
 int Waiting::need_class(ClassKey key) {
     const auto [entry, added] = by_key_.try_emplace(std::move(key), -1);
     if (!added) return entry->second;
@@ -94,9 +129,13 @@ Demand Waiting::take(int slot) {
     DemandSlot& held = demands_[spot(slot)];
     const int index = held.class_index;
     WorkClass& group = classes_[spot(index)];
+    const auto head = held_for_.find(group.key.queue);
+    const bool was_head = head != held_for_.end() && group.first().id == held.demand.workload &&
+                          !(head->second < turn_of(index));
     drop_member(group, {held.demand.submitted, held.demand.workload, slot});
     if (group.size() == 0) emptied_.push_back(index);
     relist(index);
+    if (was_head) wake_held(group.key.queue);
     by_workload_.erase(held.demand.workload);
     if (touched.on) touched.workloads.push_back(held.demand.workload);
     held.class_index = -1;
@@ -114,9 +153,9 @@ void Waiting::unlist(WorkClass& group) {
 
 void Waiting::relist(int index) {
     WorkClass& group = classes_[spot(index)];
+    relist_asleep(index);
     if (group.asleep || group.size() == 0) return unlist(group);
-    const Member& first = group.first();
-    const TurnKey turn{-group.key.priority, first.submitted, first.id, index};
+    const TurnKey turn = turn_of(index);
     if (group.listed && turn == group.turn) return;
     std::set<TurnKey>& turns = turns_[group.key.queue];
     if (group.listed) {

@@ -35,13 +35,16 @@ struct ClassKey {
     std::int64_t priority = 0;
     bool next_before_borrowing = false;
     bool preempts_before_next = false;
+    std::int64_t length = 0;  // stated, in ms; 0: not
+    bool preemptible = true;
     std::vector<ShapePart> shape{};
     auto operator<=>(const ClassKey&) const = default;
 };
 
 // A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those
 // who could be asked to leave in a queue or in a tree, anything that may take what leavers of a
-// pool give back; a time that a plan said.
+// pool give back; a time that a plan said; the one for whose start others of
+// its queue wait.
 enum class WakeOn : std::uint8_t {
     domain,
     pool,
@@ -49,7 +52,8 @@ enum class WakeOn : std::uint8_t {
     occupants_of_queue,
     borrowers_of_tree,
     leavers_of_pool,
-    time
+    time,
+    head_of_queue
 };
 struct WakeKey {
     WakeOn on = WakeOn::domain;
@@ -94,7 +98,9 @@ struct WorkClass {
     bool asleep = false;
     bool listed = false;  // stands in its queue's turns, under `turn`
     bool used = false;
+    bool blocked = false;  // stands among its queue's sleepers, under `turn_asleep`
     TurnKey turn{};
+    TurnKey turn_asleep{};
     std::vector<WakeKey> keys{};
     Finding finding{};
     model::ReasonCode told = model::ReasonCode::none;  // to all members but those still to be told
@@ -127,6 +133,12 @@ class Waiting {
     // Queues with a class that is awake, and the first class of such a queue.
     const std::set<int>& awake_queues() const { return awake_queues_; }
     int first_class(int queue) const;
+    // Classes of a queue that sleep, in their order.
+    const std::set<TurnKey>& asleep_in(int queue) const;
+    TurnKey turn_of(int class_index) const;
+    // Somebody is about to sleep for the sake of this one's start: wakes those that sleep under its
+    // queue's head_of_queue once its first member is taken, or somebody falls asleep before it.
+    void hold_behind(int class_index);
 
     void sleep(int class_index, const std::vector<WakeKey>& keys, const Finding& finding);
     void wake(WakeKey key);
@@ -158,6 +170,8 @@ class Waiting {
     int need_class(ClassKey key);
     void relist(int class_index);
     void unlist(WorkClass& group);
+    void relist_asleep(int class_index);
+    void wake_held(int queue);
     void wake_class(int class_index);
     template <class Wanted>
     void wake_some(WakeKey key, Wanted wanted);
@@ -174,6 +188,9 @@ class Waiting {
     std::unordered_map<int, std::vector<int>> by_queue_{};
     std::unordered_map<int, std::set<TurnKey>> turns_{};
     std::set<int> awake_queues_{};
+    std::unordered_map<int, std::set<TurnKey>> asleep_{};
+    std::set<TurnKey> nobody_{};
+    std::unordered_map<int, TurnKey> held_for_{};  // by queue, the last of them
     std::unordered_map<std::int64_t, std::vector<int>> sleepers_{};
     std::vector<int> emptied_{};
     // A class whose cause changed, told from `from` on.
