@@ -95,7 +95,7 @@ void events(const Parts& parts, Call call) {
 void audit(const Parts& parts, Call call) {
     const Status allowed = allow_read(parts, call, {auth::Area::audit, auth::Verb::read}, "", "audit");
     if (!allowed) return call.refuse(allowed.error());
-    auto after = query_number(call, "after", 0, 0, INT64_MAX);
+    auto after = query_number(call, "after", core::newest_rows, core::newest_rows, INT64_MAX);
     if (!after) return call.refuse(after.error());
     auto limit = query_number(call, "limit", 500, 1, 500);
     if (!limit) return call.refuse(limit.error());
@@ -120,8 +120,8 @@ void add_history_routes(Router& router, const Parts& parts) {
     const Parameter to{.name = "to", .note = "time, RFC 3339 (default: now)"};
     add("/api/v1/events", "What happened to objects, newest first", events,
         {{.name = "about", .note = "KIND/PROJECT/NAMESPACE/NAME, as far as the kind has them"}, limit, language_parameter()});
-    add("/api/v1/audit", "Audit rows after a sequence number", audit,
-        {{.name = "after", .note = "sequence of the last row seen", .type = ParameterType::number}, limit});
+    add("/api/v1/audit", "Audit rows, the newest or those after a sequence number; oldest first", audit,
+        {{.name = "after", .note = "sequence of the last row seen; without it: the newest rows", .type = ParameterType::number}, limit});
     add("/api/v1/usage/report", "Device time and tokens of a time window", usage_report,
         {from, to, {.name = "project", .note = "only of this one"}});
     add("/api/v1/usage/explain", "Every interval and call of one job or service", usage_explain,

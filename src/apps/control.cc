@@ -83,6 +83,13 @@ Status ensure_running(const Home& home, const std::string& name, const UpOptions
     });
 }
 
+// Ready once, and gone again: what it found wrong stands in its log.
+Status still_runs(const Home& home, const std::string& name) {
+    if (find_running(home.run_file(name))) return {};
+    return fail(ErrorCode::unavailable, fmt::format("the {} ended again; its last words ({}):\n{}", name,
+                                                    home.log_file(name), last_lines(home.log_file(name), 2000)));
+}
+
 void say_ready(const Home& home) {
     const auto server = find_running(home.run_file("server"));
     const auto gateway = find_running(home.run_file("gateway"));
@@ -177,6 +184,8 @@ int up(const std::vector<std::string>& arguments) {
         if (const Status ready = ensure_running(home, name, *parsed.options); !ready) return complain("up", ready.error());
     // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
     if (const Status saved = save_options(home, *parsed.options); !saved) return complain("up", saved.error());
+    for (const char* name : {"server", "gateway"})
+        if (const Status runs = still_runs(home, name); !runs) return complain("up", runs.error());
     say_ready(home);
     return 0;
 }

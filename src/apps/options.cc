@@ -69,6 +69,12 @@ Parsed parse_up_options(const std::string& verb, const std::vector<std::string>&
     } catch (const CLI::ParseError& error) {
         return {.options = {}, .exit_code = 2, .text = std::string("tandem ") + verb + ": " + error.what() + "\n"};
     }
+    // Services start in folders of their own: a path has to mean the same there.
+    if (options.python.find('/') != std::string::npos)
+        options.python = std::filesystem::absolute(options.python).lexically_normal().string();
+    if (options.python.starts_with('/') && ::access(options.python.c_str(), X_OK) != 0)
+        return {.options = {}, .exit_code = 2,
+                .text = "tandem " + verb + ": --python: " + options.python + " is no program that can be run\n"};
     return {.options = std::move(options), .exit_code = 0, .text = {}};
 }
 

@@ -124,7 +124,11 @@ Result<model::Object> parse_shown_object(const Value& document) {
 
 Result<model::Object> parse_manifest_text(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
-    if (first != text.npos && text[first] == '{') {
+    const std::size_t second =
+        first == text.npos ? first : text.find_first_not_of(" \t\r\n", first + 1);
+    // `{name: x}` is YAML: JSON's names stand in quotes.
+    const bool quoted = second != text.npos && (text[second] == '"' || text[second] == '}');
+    if (first != text.npos && text[first] == '{' && quoted) {
         // YAML takes JSON too, but JSON's own reader names mistakes better.
         TANDEM_LET(document, parse_json(text));
         return parse_manifest(document);

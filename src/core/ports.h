@@ -99,6 +99,8 @@ struct UsageQuery {
     Uid owner{};                    // all of them when zero
 };
 
+inline constexpr std::int64_t newest_rows = -1;
+
 class StoreReader {
   public:
     virtual ~StoreReader() = default;
@@ -111,6 +113,7 @@ class StoreReader {
     // Newest first.
     virtual Result<std::vector<model::EventRecord>> events(const ReadScope& scope, const Uid& about,
                                                            std::int64_t limit) = 0;
+    // Oldest first: those after a sequence number, or (newest_rows) the last ones there are.
     virtual Result<std::vector<model::AuditRecord>> audit(std::int64_t after, std::int64_t limit) = 0;
     // One NDJSON line at a time: segments, state rows, log rows, change rows. For export-history.
     virtual Status export_history(const std::function<bool(std::string_view line)>& sink) = 0;

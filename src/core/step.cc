@@ -65,7 +65,7 @@ std::string name_of_workload(const State& state, RowId id) {
     return {};
 }
 
-// The reason carries what it costs: device-time since the last checkpoint and to start again.
+// The reason carries what it costs: device-time since the last checkpoint.
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
     const std::string lost = render_duration(Duration{eviction.lost / 1000});
     const model::Reason why = reason_of(eviction.why, {{"by", by}, {"lost", lost}});

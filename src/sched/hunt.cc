@@ -283,7 +283,7 @@ bool Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out)
         const std::vector<int>& held = inside.workloads.at(victim.workload).slots;
         inside.released.insert(inside.released.end(), held.begin(), held.end());
         for (int index : held) inside.note_change(inside.slots[spot(index)].node);
-        out.evictions.push_back({victim.workload, victim.why, victim.lost});
+        out.evictions.push_back({victim.workload, victim.why, victim.work});
     }
     inside.spend(view.node, static_cast<std::int64_t>(list.size()));
     inside.write(demand, attempt, out);
@@ -331,6 +331,7 @@ std::optional<Victim> Planner::Inside::Hunt::consider(RowId workload, Group grou
 #endif
     const std::int64_t since = std::max<std::int64_t>(0, (inside.time - safe_at).ms);
     const std::int64_t seen = bounded_product(occupant.evictions, eviction_penalty.ms);
+    victim.work = bounded_product(since, victim.milli);
     victim.lost = bounded_product(
         std::min(since + occupant.restart_ms + seen, std::int64_t{1} << 50), victim.milli);
     return victim;

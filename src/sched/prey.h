@@ -39,7 +39,8 @@ struct Victim {
     model::ReasonCode why = model::ReasonCode::preempted;
     std::int64_t priority = 0;
     std::int64_t milli = 0;
-    std::int64_t lost = 0;  // milli-device-milliseconds
+    std::int64_t lost = 0;  // milli-device-milliseconds, with what a restart and being evicted again cost
+    std::int64_t work = 0;  // of it, what was done since the last checkpoint
     Wide faded = 0;         // decayed use of its queue, for the weightless
     Instant started{};
     int branch = -1;  // fair share: the child of the common ancestor that it stands below

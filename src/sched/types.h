@@ -102,7 +102,7 @@ struct Eviction {
     RowId workload{};
     model::ReasonCode why =
         model::ReasonCode::preempted;  // preempted | reclaimed | gave_fair_share
-    std::int64_t lost = 0;  // milli-device-milliseconds: since its checkpoint, and to restart
+    std::int64_t lost = 0;  // milli-device-milliseconds of work since its last checkpoint
 };
 
 // What the planner remembers of a queue beside its objects, for core to store: decayed use by

@@ -201,7 +201,9 @@ Result<std::vector<model::AuditRecord>> SqliteReader::audit(std::int64_t after, 
     std::vector<model::AuditRecord> found;
     for (std::int64_t last = after;;) {
         TANDEM_LET(snapshot, pool_->begin());
-        TANDEM_LET(rows, snapshot.connection().prepared("SELECT * FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT ?2"));
+        TANDEM_LET(rows, snapshot.connection().prepared(
+                             "SELECT * FROM audit WHERE sequence > CASE WHEN ?1 >= 0 THEN ?1 ELSE "
+                             "(SELECT coalesce(max(sequence), 0) FROM audit) - ?2 END ORDER BY sequence LIMIT ?2"));
         rows->start(last, limit - std::ssize(found));
         TANDEM_LET(done, drain(snapshot, *rows, [&](const Statement& row) -> Result<bool> {
             found.push_back(read_audit(row));
