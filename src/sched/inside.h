@@ -22,6 +22,7 @@
 #include "sched/decay.h"
 #include "sched/facts.h"
 #include "sched/flavor_choice.h"
+#include "sched/journal.h"
 #include "sched/planner.h"
 #include "sched/profiles.h"
 #include "sched/quota.h"
@@ -30,50 +31,6 @@
 
 namespace tandem::sched {
 
-struct SlotAdded {
-    int slot = -1;
-};
-struct SlotRemoved {
-    int index = -1;
-    std::unique_ptr<Slot> slot{};
-};
-struct LeavingChanged {
-    int slot = -1;
-};
-struct DemandAdded {
-    RowId workload{};
-};
-struct DemandTaken {
-    std::unique_ptr<Demand> demand{};
-};
-struct OccupantBefore {
-    RowId workload{};
-    std::unique_ptr<OccupantFacts> facts{};
-};
-struct NodeBefore {
-    int name = no_name;
-    std::unique_ptr<NodeFacts> facts{};
-};
-struct PoolBefore {
-    int name = no_name;
-    std::unique_ptr<PoolFacts> facts{};
-};
-struct QueueBefore {
-    int name = no_name;
-    std::unique_ptr<QueueFacts> facts{};
-};
-using UseKey = std::pair<int, int>;  // queue, flavor
-struct UseBefore {
-    UseKey key{};
-    std::optional<Use> use{};
-};
-struct BucketBefore {
-    int queue = no_name;
-    std::optional<Bucket> bucket{};
-};
-using Undo =
-    std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,
-                 NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
 
 struct EntryKey {
     RowId id{};
