@@ -114,7 +114,7 @@ class Up(unittest.TestCase):
                 other = "--gateway" if option == "--listen" else "--listen"
                 done = subprocess.run([str(TANDEM), "up", option, busy, other, "127.0.0.1:0"], text=True, capture_output=True,
                                       env=it.environment | {"TANDEM_HOME": str(home)}, timeout=60)
-                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertEqual(done.returncode, 5, done.stdout)
                 self.assertIn(f"{busy} is in use", done.stderr)
                 self.assertIn(option, done.stderr)
                 self.assertFalse(home.exists())
