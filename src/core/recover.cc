@@ -108,7 +108,7 @@ Status recover_state(State& state, RecoveredState recovered) {
     if (!wrong.empty()) return fail(ErrorCode::internal, "capacity recount from rows differs: " + wrong);
     const std::string gap = state.book.check();
     if (!gap.empty()) return fail(ErrorCode::internal, "open intervals contradict each other: " + gap);
-    state.forget();  // it is all durable, as after a commit: a segment that opens in mid-life begins so too
+    state.planner.forget();  // as after a commit: a segment that opens in mid-life begins so too
     return {};
 }
 
