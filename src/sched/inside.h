@@ -238,6 +238,7 @@ struct Planner::Inside {
 
     // memory.cc: decayed use and eviction buckets
     void follow_half_lives();
+    bool remember(int queue);
     void set_use(UseKey key, const std::optional<Use>& use);
     void use(const Slot& slot, int sign);
     Wide faded_of(int node) const;

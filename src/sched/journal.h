@@ -45,13 +45,16 @@ struct QueueBefore {
     std::unique_ptr<QueueFacts> facts{};
 };
 using UseKey = std::pair<int, int>;  // queue, flavor
+// `first`: the queue was not among those to store before; taking it back takes it from them again.
 struct UseBefore {
     UseKey key{};
     std::optional<Use> use{};
+    bool first = false;
 };
 struct BucketBefore {
     int queue = no_name;
     std::optional<Bucket> bucket{};
+    bool first = false;
 };
 using Undo =
     std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,

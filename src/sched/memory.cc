@@ -75,6 +75,11 @@ void Planner::Inside::follow_half_lives() {
     for (const auto& [key, use] : kept) set_use(key, use);
 }
 
+// True when the queue was not among those to store yet. Undoing changes nothing worth storing.
+bool Planner::Inside::remember(int queue) {
+    return !undoing && remembered.insert(queue).second;
+}
+
 void Planner::Inside::set_use(UseKey key, const std::optional<Use>& use) {
     std::optional<Use> before;
     if (const auto found = uses.find(key); found != uses.end()) before = found->second;
@@ -86,9 +91,8 @@ void Planner::Inside::set_use(UseKey key, const std::optional<Use>& use) {
     } else {
         uses.erase(key);
     }
-    remembered.insert(key.first);
     if (unshown.on) unshown.queues.push_back(key.first);
-    journal.push_back(UseBefore{key, before});
+    journal.push_back(UseBefore{key, before, remember(key.first)});
 }
 
 // An entry comes or goes: what was used up to now is counted with what was in use.
@@ -130,9 +134,8 @@ void Planner::Inside::set_bucket(int queue, const std::optional<Bucket>& bucket)
     } else {
         allowances.erase(queue);
     }
-    remembered.insert(queue);
     if (unshown.on) unshown.queues.push_back(queue);
-    journal.push_back(BucketBefore{queue, before});
+    journal.push_back(BucketBefore{queue, before, remember(queue)});
 }
 
 std::optional<Bucket> Planner::Inside::bucket_of(int queue) const {

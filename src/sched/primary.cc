@@ -265,8 +265,10 @@ void Planner::Inside::undo_to(std::size_t mark) {
             set_queue(step.name, std::move(step.facts));
         } else if constexpr (std::is_same_v<Step, UseBefore>) {
             set_use(step.key, step.use);
+            if (step.first) remembered.erase(step.key.first);
         } else {
             set_bucket(step.queue, step.bucket);
+            if (step.first) remembered.erase(step.queue);
         }
     };
     undoing = true;
