@@ -46,10 +46,15 @@ bool has_word(const std::vector<std::string>& arguments, const std::string& word
     return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
 }
 
-// The last words of a process that did not come up.
 std::string last_lines(const std::string& path, std::size_t bytes) {
     const std::string text = read_file(path).value_or("");
     return text.size() > bytes ? text.substr(text.size() - bytes) : text;
+}
+
+// What a process that is gone found wrong stands at the end of its log.
+std::unexpected<Error> gone(const Home& home, const std::string& name, std::string_view when) {
+    return fail(ErrorCode::unavailable, fmt::format("the {} ended {}; its last words ({}):\n{}", name, when,
+                                                    home.log_file(name), last_lines(home.log_file(name), 2000)));
 }
 
 bool ended(pid_t child) { return ::waitpid(child, nullptr, WNOHANG) == child; }
@@ -59,9 +64,7 @@ Status wait_ready(const std::string& name, pid_t child, const Home& home, Ready&
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(start_deadline.ms);
     while (std::chrono::steady_clock::now() < end) {
         if (ready()) return {};
-        if (ended(child))
-            return fail(ErrorCode::unavailable, fmt::format("the {} ended at once; its last words ({}):\n{}", name,
-                                                            home.log_file(name), last_lines(home.log_file(name), 2000)));
+        if (ended(child)) return gone(home, name, "at once");
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return fail(ErrorCode::unavailable, fmt::format("the {} is not ready after {}; see {}", name,
@@ -83,11 +86,10 @@ Status ensure_running(const Home& home, const std::string& name, const UpOptions
     });
 }
 
-// Ready once, and gone again: what it found wrong stands in its log.
+// Ready once, it may be gone again.
 Status still_runs(const Home& home, const std::string& name) {
     if (find_running(home.run_file(name))) return {};
-    return fail(ErrorCode::unavailable, fmt::format("the {} ended again; its last words ({}):\n{}", name,
-                                                    home.log_file(name), last_lines(home.log_file(name), 2000)));
+    return gone(home, name, "again");
 }
 
 void say_ready(const Home& home) {

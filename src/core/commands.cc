@@ -181,8 +181,8 @@ Result<Outcome> delete_object(Turn& turn, const model::Caller& caller, const mod
 }
 
 // Who may change queues may take back what others held.
-bool may_release_all(const Turn& turn, const model::Caller& caller) {
-    return may(turn.state, caller, {auth::Area::queues, auth::Verb::update}, "", turn.now);
+bool may_release_all(const Turn& turn, const model::Caller& caller, model::JobAct act) {
+    return act == model::JobAct::release && may(turn.state, caller, {auth::Area::queues, auth::Verb::update}, "", turn.now);
 }
 
 Result<Outcome> act_on(Turn& turn, const model::Caller& caller, const model::ActOnJob& action) {
@@ -192,7 +192,7 @@ Result<Outcome> act_on(Turn& turn, const model::Caller& caller, const model::Act
     if (!job) return not_there(key);
     TANDEM_TRY(authorise(turn, caller, action, Object{*job}, true));
     TANDEM_LET(changed, act_on_job(turn, caller, action.act, job->meta.id,
-                                   may_release_all(turn, caller)));
+                                   may_release_all(turn, caller, action.act)));
     return Outcome{.key = key,
                    .uid = job->meta.uid,
                    .generation = job->meta.generation,
@@ -322,11 +322,11 @@ const model::Meta* find_meta(const State& state, const ObjectKey& key) {
     return found;
 }
 
-void drop_old_idempotency(Turn& turn) {
+void drop_old_idempotency(State& state, Instant now) {
     std::vector<IdempotencyKey> old;
-    for (const auto& [key, row] : turn.state.idempotency.rows())
-        if (row.at + idempotency_kept < turn.now) old.push_back(key);
-    for (const IdempotencyKey& key : old) turn.state.idempotency.erase(key);
+    for (const auto& [key, row] : state.idempotency.rows())
+        if (row.at + idempotency_kept < now) old.push_back(key);
+    for (const IdempotencyKey& key : old) state.idempotency.erase(key);
 }
 
 }  // namespace tandem::core

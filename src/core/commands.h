@@ -13,6 +13,6 @@ void apply_command(Turn& turn, const model::Command& command);
 const model::Meta* find_meta(const State& state, const model::ObjectKey& key);
 
 inline constexpr Duration idempotency_kept = hours(24);
-void drop_old_idempotency(Turn& turn);
+void drop_old_idempotency(State& state, Instant now);
 
 }  // namespace tandem::core

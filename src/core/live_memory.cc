@@ -39,10 +39,7 @@ void recall(State& state, const model::LiveMemory& memory) {
 
 void begin_anew(State& state) {
     // As the store does it: a segment's rows hold no answers that are older than their day.
-    std::vector<IdempotencyKey> old;
-    for (const auto& [key, row] : state.idempotency.rows())
-        if (row.at + idempotency_kept < state.meta.time) old.push_back(key);
-    for (const IdempotencyKey& key : old) state.idempotency.erase(key);
+    drop_old_idempotency(state, state.meta.time);
     std::vector<RowId> claimed;
     for (const auto& [id, unused] : state.live.claimed.rows()) claimed.push_back(id);
     for (RowId id : claimed) state.live.claimed.erase(id);
@@ -55,9 +52,7 @@ void begin_anew(State& state) {
 
 void look_at_all(Turn& turn) {
     turn.state.live.look_at_all = false;
-    for (const auto& [id, job] : turn.table<model::Job>().rows())
-        if (!model::is_terminal(job.status.phase)) touch(turn, model::Kind::job, id);
-    for (const auto& [id, service] : turn.table<model::Service>().rows()) touch(turn, model::Kind::service, id);
+    touch_all(turn);
 }
 
 }  // namespace tandem::core

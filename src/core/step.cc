@@ -35,7 +35,7 @@ struct Stepper {
     void operator()(const model::LeaseRequested& input) const { on_lease_requested(turn, input); }
     void operator()(const model::UsageShipped& input) const { on_usage_shipped(turn, input); }
     void operator()(const model::DenialSeen& input) const { on_denial_seen(turn, input); }
-    void operator()(const model::TimerFired&) const { drop_old_idempotency(turn); }
+    void operator()(const model::TimerFired&) const { drop_old_idempotency(turn.state, turn.now); }
 };
 
 void wake_due(Turn& turn) {

@@ -249,14 +249,11 @@ void on_tasks_listed(Turn& turn, const model::TasksListed& input) {
     }
     find_missing(turn, listed);
     // Who called a service before the restart is not known: its idle time counts from here.
-    for (const auto& [id, service] : turn.state.table<model::Service>().rows())
-        if (turn.state.live.recovering && !turn.state.live.last_request.find(id))
-            turn.state.live.last_request.put(id, turn.now);
+    if (turn.state.live.recovering)
+        for (const auto& [id, service] : turn.state.table<model::Service>().rows())
+            if (!turn.state.live.last_request.find(id)) turn.state.live.last_request.put(id, turn.now);
     turn.state.live.recovering = false;
-    for (const auto& [id, job] : turn.state.table<model::Job>().rows())
-        if (!model::is_terminal(job.status.phase)) touch(turn, model::Kind::job, id);
-    for (const auto& [id, service] : turn.state.table<model::Service>().rows())
-        touch(turn, model::Kind::service, id);
+    touch_all(turn);
 }
 
 }  // namespace tandem::core

@@ -10,6 +10,12 @@ void touch(Turn& turn, model::Kind kind, RowId workload) {
         turn.state.live.services_touched.insert(workload);
 }
 
+void touch_all(Turn& turn) {
+    for (const auto& [id, job] : turn.table<model::Job>().rows())
+        if (!model::is_terminal(job.status.phase)) touch(turn, model::Kind::job, id);
+    for (const auto& [id, service] : turn.table<model::Service>().rows()) touch(turn, model::Kind::service, id);
+}
+
 void move_replica(Turn& turn, RowId id, model::Phase to) {
     model::Replica& replica = turn.table<model::Replica>().edit(id);
     TANDEM_ASSERT(model::may_move(replica.status.phase, to), "replica phase must follow the table");

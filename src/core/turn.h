@@ -35,6 +35,8 @@ struct Turn {
 
 // The workload is looked at again before the batch ends.
 void touch(Turn& turn, model::Kind kind, RowId workload);
+// The same for every workload that is not over.
+void touch_all(Turn& turn);
 // Asserts that the table of phases has this edge; touches the owner.
 void move_replica(Turn& turn, RowId id, model::Phase to);
 void close_intents(Turn& turn, const model::TaskName& task);

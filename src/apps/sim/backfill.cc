@@ -2,8 +2,6 @@
 // tandem sim backfill: batch jobs of a public trace on equal machines, by one policy.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "apps/sim/words.h"
@@ -65,9 +63,7 @@ Status run(const std::vector<std::string>& given) {
 }  // namespace
 
 int sim_backfill(const std::vector<std::string>& words) {
-    if (!words.empty() && words.front() == "--help") return std::fputs(usage, stdout), 0;
-    const Status status = run(words);
-    return status ? 0 : refuse("backfill", status.error());
+    return answer_verb("backfill", usage, run, words);
 }
 
 }  // namespace tandem::apps

@@ -2,8 +2,6 @@
 // tandem sim deadlines: elastic jobs with deadlines of a public trace, by one policy.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "apps/sim/words.h"
@@ -77,9 +75,7 @@ Status run(const std::vector<std::string>& given) {
 }  // namespace
 
 int sim_deadlines(const std::vector<std::string>& words) {
-    if (!words.empty() && words.front() == "--help") return std::fputs(usage, stdout), 0;
-    const Status status = run(words);
-    return status ? 0 : refuse("deadlines", status.error());
+    return answer_verb("deadlines", usage, run, words);
 }
 
 }  // namespace tandem::apps

@@ -2,8 +2,6 @@
 // tandem sim jobs: training jobs of a public trace on one cluster, by one policy.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "apps/sim/words.h"
@@ -73,9 +71,7 @@ Status run(const std::vector<std::string>& given) {
 }  // namespace
 
 int sim_jobs(const std::vector<std::string>& words) {
-    if (!words.empty() && words.front() == "--help") return std::fputs(usage, stdout), 0;
-    const Status status = run(words);
-    return status ? 0 : refuse("jobs", status.error());
+    return answer_verb("jobs", usage, run, words);
 }
 
 }  // namespace tandem::apps
