@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/decay.h"
+#include "sched/planner.h"
 
 #include <gtest/gtest.h>
 
@@ -49,6 +50,31 @@ TEST(Decay, text_of_an_amount_that_is_none_is_zero) {
     EXPECT_EQ(parse_amount("12a"), 0);
     EXPECT_EQ(parse_amount(""), 0);
     EXPECT_EQ(render_amount(0), "0");
+}
+
+// A batch that was taken back leaves nothing for the next one to store.
+TEST(Decay, what_a_batch_would_have_stored_is_taken_back_with_it) {
+    Planner planner;
+    planner.advance(Instant{1000});
+    model::Pool pool;
+    pool.meta.name = "default";
+    planner.put_pool(pool);
+    model::Queue queue;
+    queue.meta.name = "team";
+    queue.spec.usage_half_life = hours(1);
+    planner.put_queue(queue);
+    planner.forget();
+    const std::size_t mark = planner.mark();
+    planner.put_entry({.id = RowId{1},
+                       .workload = RowId{1},
+                       .node = "n1",
+                       .devices = {{0, 1000}},
+                       .flavor = "card",
+                       .queue = "team",
+                       .pool = "default"});
+    EXPECT_EQ(planner.changed_memory().size(), 1U);
+    planner.rollback(mark);
+    EXPECT_TRUE(planner.changed_memory().empty());
 }
 
 }  // namespace
