@@ -28,15 +28,27 @@ void answer_error(Call& call, const model::Answer& answer, Show show) {
     call.refuse(error);
 }
 
-// The row as it is now; a dry run or a deleted object has none to show.
+// The object at the outcome's version: the row as it is now, else the change that made it so. A request that is asked
+// again, whatever became of its object, is answered by the same bytes as long as that change is kept.
+Result<std::optional<std::string>> text_at_version(const Parts& parts, const model::Outcome& outcome) {
+    TANDEM_LET(row, parts.reader.find(outcome.key));
+    if (row && row->version == outcome.version) return std::optional(std::move(row->json));
+    auto changes = parts.reader.changes(outcome.version - 1, 1);
+    if (!changes && changes.error().code != ErrorCode::gone) return pass_on(changes.error());
+    const bool kept = changes && !changes->empty() && changes->front().version == outcome.version;
+    if (!kept) return std::optional<std::string>();
+    return std::optional(std::move(changes->front().json));
+}
+
+// A dry run and an object that went at once have no version, and show their outcome.
 void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome,
                    const server::BatchTexts& texts, bool dry_run, int created_status) {
     const int status = outcome.created ? created_status : 200;
-    if (!dry_run) {
+    if (!dry_run && outcome.version > 0) {
         if (const std::string* text = texts.find(outcome)) return call.answer(*text, status);
-        auto found = parts.reader.find(outcome.key);
-        if (!found) return call.refuse(found.error());
-        if (*found) return call.answer(std::move((*found)->json), status);
+        auto text = text_at_version(parts, outcome);
+        if (!text) return call.refuse(text.error());
+        if (*text) return call.answer(std::move(**text), status);
     }
     call.answer(render_outcomes({outcome}), status);
 }

@@ -39,11 +39,21 @@ void number_changes(State& state, Table<T>& table, std::vector<model::Change>& c
     }
 }
 
+void fill_version(const State& state, model::Outcome& outcome) {
+    if (outcome.version > 0) return;  // told before, under the same idempotency key
+    const model::Meta* meta = find_meta(state, outcome.key);
+    if (meta && meta->uid == outcome.uid) outcome.version = meta->version;
+}
+
+// Of the answers, and of what is kept of them: asked again, a request is told the version of then.
 void fill_versions(State& state) {
     for (model::Answer& answer : state.effects.answers)
-        for (model::Outcome& outcome : answer.outcomes)
-            if (const model::Meta* meta = find_meta(state, outcome.key); meta && meta->uid == outcome.uid)
-                outcome.version = meta->version;
+        for (model::Outcome& outcome : answer.outcomes) fill_version(state, outcome);
+    state.idempotency.each_touched([&](const IdempotencyKey& key, const auto*, const auto* now) {
+        if (!now) return;
+        for (model::Outcome& outcome : state.idempotency.edit_touched(key).outcomes)
+            fill_version(state, outcome);
+    });
 }
 
 void chain_audit(State& state, AuditHasher& hasher) {

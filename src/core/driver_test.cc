@@ -180,6 +180,21 @@ TEST(command, one_idempotency_key_makes_one_object) {
     EXPECT_EQ(other.error->code, ErrorCode::mismatch);
 }
 
+TEST(command, replayed_answer_tells_the_version_of_then) {
+    TestWorld world;
+    const std::vector<model::Action> make{
+        model::ApplyObject{.object = TestWorld::job("one", 9), .mode = model::ApplyMode::create}};
+    const model::Answer first = world.submit(make, "k", "b");
+    ASSERT_GT(first.outcomes.front().version, 0);
+    model::Job edit = world.job_named("one");
+    edit.spec.priority = 5;
+    ASSERT_FALSE(world.apply(edit).error);
+    ASSERT_GT(world.job_named("one").meta.version, first.outcomes.front().version);
+    EXPECT_EQ(world.submit(make, "k", "b").outcomes.front().version, first.outcomes.front().version);
+    world.submit({model::DeleteObject{.key = model::key_of(model::Object{edit})}}, "", "");
+    EXPECT_EQ(world.submit(make, "k", "b").outcomes.front().version, first.outcomes.front().version);
+}
+
 TEST(command, stale_generation_is_a_conflict_and_status_never_makes_one) {
     TestWorld world;
     world.apply(TestWorld::job("one", 9));

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from installation import JOBS, Installation, job, shell  # noqa: E402
+from installation import JOBS, Installation, job, shell, until  # noqa: E402
 
 BATCH = "/api/v1/batch"
 
@@ -41,6 +41,34 @@ class Keys(unittest.TestCase):
         uids = {a.json["metadata"]["uid"] for a in (first, again, later)}
         self.assertEqual(len(uids), 1)
         self.assertEqual(self.it.rest.ask("POST", JOBS, waiting("once")).status, 409)  # without a key: taken
+
+    def test_answer_stays_the_first_whatever_became_of_the_object(self) -> None:
+        def ask() -> Any:
+            return self.it.rest.ask("POST", JOBS, waiting("changed"), Idempotency_Key="k-first")
+
+        first = ask()
+        edited = self.it.rest.get(f"{JOBS}/changed")
+        edited["spec"]["priority"] = 7
+        self.it.rest.call("PUT", f"{JOBS}/changed", edited)
+        same = [ask()]
+        self.it.restart()
+        same.append(ask())
+        self.it.rest.call("DELETE", f"{JOBS}/changed")
+        until("it is gone", lambda: self.it.rest.ask("GET", f"{JOBS}/changed").status == 404)
+        same.append(ask())
+        self.it.rest.call("POST", JOBS, waiting("changed"))  # another of the same name
+        same.append(ask())
+        self.assertEqual({(a.status, a.text) for a in same}, {(first.status, first.text)})
+
+    def test_answer_to_what_changed_nothing_and_to_a_deletion_stays_the_first(self) -> None:
+        user = {"apiVersion": "tandem/v1", "kind": "User", "metadata": {"name": "kim"}}
+        self.it.rest.call("POST", "/api/v1/users", user)
+        asked = (("PUT", "/api/v1/users/kim", user, "k-put"), ("DELETE", "/api/v1/users/kim", None, "k-del"))
+        first = [self.it.rest.ask(m, path, body, Idempotency_Key=key) for m, path, body, key in asked]
+        self.assertEqual([a.status for a in first], [200, 200])
+        self.it.rest.call("POST", "/api/v1/users", user)
+        again = [self.it.rest.ask(m, path, body, Idempotency_Key=key) for m, path, body, key in asked]
+        self.assertEqual([(a.status, a.text) for a in again], [(a.status, a.text) for a in first])
 
     def test_same_key_another_body_is_refused_and_changes_nothing(self) -> None:
         self.it.rest.call("POST", JOBS, waiting("kept"), Idempotency_Key="k2")
