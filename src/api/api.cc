@@ -44,6 +44,9 @@ Result<std::unique_ptr<Api>> Api::make(Parts parts) {
     if (const Route* route = api->router_.find_unguarded())
         return fail(ErrorCode::internal,
                     "route " + route->method + " " + route->pattern + " says not who may come in");
+    if (const Route* route = api->router_.find_unnamed())
+        return fail(ErrorCode::internal,
+                    "route " + route->method + " " + route->pattern + " has no operation of its own");
     return api;
 }
 

@@ -120,21 +120,22 @@ void take_usage(const Parts& parts, Call call) {
 }  // namespace
 
 void add_gateway_routes(Router& router, const Parts& parts, Ticker& ticker) {
-    const auto add = [&](std::string method, std::string pattern, std::string summary,
-                         RouteHandler handler) {
+    const auto add = [&](std::string method, std::string pattern, std::string operation,
+                         std::string summary, RouteHandler handler) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::host,
                     .handler = std::move(handler),
+                    .operation = std::move(operation),
                     .summary = std::move(summary)});
     };
-    add("GET", "/api/v1/gateway/feed", "Keys and routes, as a snapshot and deltas",
+    add("GET", "/api/v1/gateway/feed", "readFeed", "Keys and routes, as a snapshot and deltas",
         [&parts, &ticker](Call call) { feed(parts, ticker, std::move(call)); });
-    add("POST", "/api/v1/gateway/load", "Waiting and running requests of each service",
+    add("POST", "/api/v1/gateway/load", "reportLoad", "Waiting and running requests of each service",
         [&parts](Call call) { take_load(parts, std::move(call)); });
-    add("POST", "/api/v1/gateway/leases", "Ask for shares of keys' limits",
+    add("POST", "/api/v1/gateway/leases", "askLeases", "Ask for shares of keys' limits",
         [&parts](Call call) { grant_leases(parts, std::move(call)); });
-    add("POST", "/api/v1/gateway/usage", "Book usage rows, each once",
+    add("POST", "/api/v1/gateway/usage", "shipUsage", "Book usage rows, each once",
         [&parts](Call call) { take_usage(parts, std::move(call)); });
 }
 

@@ -107,24 +107,26 @@ void audit(const Parts& parts, Call call) {
 }  // namespace
 
 void add_history_routes(Router& router, const Parts& parts) {
-    const auto add = [&](std::string pattern, std::string summary, void (*handler)(const Parts&, Call), Parameters query) {
+    const auto add = [&](std::string pattern, std::string operation, std::string summary,
+                         void (*handler)(const Parts&, Call), Parameters query) {
         router.add({.method = "GET",
                     .pattern = std::move(pattern),
                     .door = Door::caller,
                     .handler = [&parts, handler](Call call) { handler(parts, std::move(call)); },
+                    .operation = std::move(operation),
                     .summary = std::move(summary),
                     .query = std::move(query)});
     };
     const Parameter limit{.name = "limit", .note = "at most so many", .type = ParameterType::number, .low = 1, .high = 500};
     const Parameter from{.name = "from", .note = "time, RFC 3339"};
     const Parameter to{.name = "to", .note = "time, RFC 3339 (default: now)"};
-    add("/api/v1/events", "What happened to objects, newest first", events,
+    add("/api/v1/events", "listEvents", "What happened to objects, newest first", events,
         {{.name = "about", .note = "KIND/PROJECT/NAMESPACE/NAME, as far as the kind has them"}, limit, language_parameter()});
-    add("/api/v1/audit", "Audit rows, the newest or those after a sequence number; oldest first", audit,
+    add("/api/v1/audit", "listAudit", "Audit rows, the newest or those after a sequence number; oldest first", audit,
         {{.name = "after", .note = "sequence of the last row seen; without it: the newest rows", .type = ParameterType::number}, limit});
-    add("/api/v1/usage/report", "Device time and tokens of a time window", usage_report,
+    add("/api/v1/usage/report", "reportUsage", "Device time and tokens of a time window", usage_report,
         {from, to, {.name = "project", .note = "only of this one"}});
-    add("/api/v1/usage/explain", "Every interval and call of one job or service", usage_explain,
+    add("/api/v1/usage/explain", "explainUsage", "Every interval and call of one job or service", usage_explain,
         {{.name = "kind", .note = "job or service"},
          {.name = "project"}, {.name = "namespace"}, {.name = "name"}, from, to, language_parameter()});
 }

@@ -100,6 +100,7 @@ void add_key_routes(Router& router, const Parts& parts) {
                 .pattern = "/api/v1/keys",
                 .door = Door::caller,
                 .handler = [&parts](Call call) { create_key(parts, std::move(call)); },
+                .operation = "createApiKey",
                 .summary = "Make a key; its secret is shown once, in status.secret",
                 .request_schema = "ApiKey",
                 .response_schema = "ApiKey",

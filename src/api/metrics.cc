@@ -44,6 +44,7 @@ void add_metrics_route(Router& router, const Parts& parts, Ticker& ticker) {
                 .door = Door::caller,
                 .handler = [&parts, &ticker,
                             meters](Call call) { scrape(parts, ticker, *meters, std::move(call)); },
+                .operation = "getMetrics",
                 .summary = "Metrics as Prometheus text, for operators"});
 }
 

@@ -181,21 +181,23 @@ void add_version(const Parts& parts, Call call) {
 }  // namespace
 
 void add_model_routes(Router& router, const Parts& parts) {
-    const auto add = [&](std::string method, std::string pattern, std::string summary, void (*handler)(const Parts&, Call),
+    const auto add = [&](std::string method, std::string pattern, std::string operation, std::string summary,
+                         void (*handler)(const Parts&, Call),
                          Parameters query = {}) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
                     .handler = [&parts, handler](Call call) { handler(parts, std::move(call)); },
+                    .operation = std::move(operation),
                     .summary = std::move(summary),
                     .query = std::move(query)});
     };
-    add("POST", "/api/v1/blobs", "Begin an upload of so many bytes", begin_upload);
-    add("GET", "/api/v1/blobs/uploads/{upload}", "How far an upload is", find_upload);
-    add("PUT", "/api/v1/blobs/uploads/{upload}", "The next part of an upload", append,
+    add("POST", "/api/v1/blobs", "beginUpload", "Begin an upload of so many bytes", begin_upload);
+    add("GET", "/api/v1/blobs/uploads/{upload}", "getUpload", "How far an upload is", find_upload);
+    add("PUT", "/api/v1/blobs/uploads/{upload}", "appendUpload", "The next part of an upload", append,
         {{.name = "offset", .note = "where these bytes belong", .type = ParameterType::number}});
-    add("POST", "/api/v1/blobs/uploads/{upload}/finish", "Check the digest and keep the file", finish);
-    add("POST", collection_path(model::Kind::model) + "/{name}/versions", "Make a version of a model", add_version,
+    add("POST", "/api/v1/blobs/uploads/{upload}/finish", "finishUpload", "Check the digest and keep the file", finish);
+    add("POST", collection_path(model::Kind::model) + "/{name}/versions", "pushModelVersion", "Make a version of a model", add_version,
         {dry_run_parameter()});
 }
 

@@ -52,27 +52,29 @@ void list(const Parts& parts, Call call) {
 }  // namespace
 
 void add_old_task_routes(Router& router, const Parts& parts) {
-    const auto add = [&](std::string method, std::string pattern, std::string summary, std::function<void(Call)> handler) {
+    const auto add = [&](std::string method, std::string pattern, std::string operation,
+                         std::string summary, std::function<void(Call)> handler) {
         const bool method_is_post = method == "POST";
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
                     .handler = std::move(handler),
+                    .operation = std::move(operation),
                     .summary = std::move(summary),
                     .query = method_is_post ? Parameters{dry_run_parameter()} : Parameters{}});
     };
     const std::string replica = collection_path(model::Kind::replica) + "/{name}";
-    add("GET", "/api/v1/admin/tasks", "Tasks of before a restore that wait for an operator",
+    add("GET", "/api/v1/admin/tasks", "listOldTasks", "Tasks of before a restore that wait for an operator",
         [&parts](Call call) { list(parts, std::move(call)); });
-    add("POST", replica + "/adopt", "The task of before a restore is this replica's again", [&parts](Call call) {
+    add("POST", replica + "/adopt", "adoptReplica", "The task of before a restore is this replica's again", [&parts](Call call) {
         std::vector<model::Action> actions{model::AdoptTask{key_of_path(call, model::Kind::replica)}};
         send_command(parts, std::move(call), std::move(actions), Show::object);
     });
-    add("POST", replica + "/end", "End this replica's task of before a restore", [&parts](Call call) {
+    add("POST", replica + "/end", "endReplica", "End this replica's task of before a restore", [&parts](Call call) {
         std::vector<model::Action> actions{model::EndTask{key_of_path(call, model::Kind::replica)}};
         send_command(parts, std::move(call), std::move(actions), Show::object);
     });
-    add("POST", "/api/v1/admin/tasks/{task}/end", "End a task of before a restore that belongs to nothing", [&parts](Call call) {
+    add("POST", "/api/v1/admin/tasks/{task}/end", "endOldTask", "End a task of before a restore that belongs to nothing", [&parts](Call call) {
         std::vector<model::Action> actions{model::EndTask{{model::Kind::replica, "", "", call.at("task")}}};
         send_command(parts, std::move(call), std::move(actions), Show::outcomes);
     });

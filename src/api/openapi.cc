@@ -123,6 +123,8 @@ void write_responses(JsonWriter& writer, const Route& route) {
 
 void write_operation(JsonWriter& writer, const Route& route) {
     writer.begin_object();
+    writer.key("operationId");
+    writer.text(route.operation);
     writer.key("summary");
     writer.text(route.summary);
     write_parameters(writer, route);

@@ -158,13 +158,14 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
     const std::string words(model::info_of(kind).plural);
     const std::string collection = collection_path(kind);
     const std::string item = collection + "/{name}";
-    const auto add = [&](std::string method, const std::string& pattern, std::string summary,
-                         RouteHandler handler, bool takes_body = false) {
+    const auto add = [&](std::string method, const std::string& pattern, std::string operation,
+                         std::string summary, RouteHandler handler, bool takes_body = false) {
         const bool is_list = method == "GET" && pattern != item;
         router.add({.method = std::move(method),
                     .pattern = pattern,
                     .door = Door::caller,
                     .handler = std::move(handler),
+                    .operation = std::move(operation),
                     .summary = std::move(summary),
                     .request_schema = takes_body ? schema : "",
                     .response_schema = is_list ? schema + "List" : schema,
@@ -172,27 +173,28 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
                              : method == "GET" ? Parameters{}
                                                : Parameters{dry_run_parameter()}});
     };
-    add("GET", collection, "List or watch " + words,
+    add("GET", collection, "list" + schema + "s", "List or watch " + words,
         [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
-    add("GET", item, "Get one of " + words,
+    add("GET", item, "get" + schema, "Get one of " + words,
         [&parts, kind](Call call) { get(parts, std::move(call), kind); });
     if (model::info_of(kind).scope != model::Scope::cluster)
-        add("GET", "/api/v1/" + words, "List or watch " + words + " of all projects in reach",
+        add("GET", "/api/v1/" + words, "listAll" + schema + "s",
+            "List or watch " + words + " of all projects in reach",
             [&parts, &ticker, kind](Call call) { list(parts, ticker, std::move(call), kind); });
     if (model::info_of(kind).read_only) return;
     // Keys are made by their own route: the secret is the server's to draw.
     if (kind != model::Kind::api_key)
         add(
-            "POST", collection, "Create one of " + words,
+            "POST", collection, "create" + schema, "Create one of " + words,
             [&parts, kind](Call call) {
                 apply(parts, std::move(call), kind, model::ApplyMode::create);
             },
             true);
     add(
-        "PUT", item, "Create or change one of " + words,
+        "PUT", item, "apply" + schema, "Create or change one of " + words,
         [&parts, kind](Call call) { apply(parts, std::move(call), kind, model::ApplyMode::apply); },
         true);
-    add("DELETE", item, "Delete one of " + words,
+    add("DELETE", item, "delete" + schema, "Delete one of " + words,
         [&parts, kind](Call call) { remove(parts, std::move(call), kind); });
 }
 
@@ -243,6 +245,7 @@ void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker) {
                 .pattern = "/api/v1/batch",
                 .door = Door::caller,
                 .handler = [&parts](Call call) { batch(parts, std::move(call)); },
+                .operation = "runBatch",
                 .summary = "Do up to 1000 actions, all or none",
                 .request_schema = "BatchRequest",
                 .response_schema = "Outcomes",

@@ -63,6 +63,13 @@ const Route* Router::find_unguarded() const {
     return nullptr;
 }
 
+const Route* Router::find_unnamed() const {
+    std::set<std::string> names;
+    for (const Route& route : routes_)
+        if (route.operation.empty() || !names.insert(route.operation).second) return &route;
+    return nullptr;
+}
+
 Result<server::Identity> Router::identify(const http::Request& request, Door door) const {
     if (door == Door::open) return server::Identity{};
     if (door == Door::host) {

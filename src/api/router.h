@@ -30,7 +30,8 @@ struct Route {
     std::string pattern{};  // "/api/v1/projects/{project}"
     Door door = Door::unset;
     RouteHandler handler{};
-    std::string summary{};         // for OpenAPI
+    std::string operation{};       // for OpenAPI: "listJobs", unique
+    std::string summary{};
     std::string request_schema{};  // component names; empty: none
     std::string response_schema{};
     Parameters query{};                   // all that it takes; anything else is refused
@@ -44,6 +45,8 @@ class Router {
     void add(Route route);
     // First route without a rule or handler; null when all is well.
     const Route* find_unguarded() const;
+    // First route whose operation has no name, or that of another; null when all is well.
+    const Route* find_unnamed() const;
     const std::vector<Route>& routes() const { return routes_; }
 
     void route(http::Request request, http::Responder responder) const;

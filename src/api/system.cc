@@ -170,34 +170,37 @@ void export_history(const Parts& parts, Errands& errands, Call call) {
 }  // namespace
 
 void add_system_routes(Router& router, const Parts& parts, Errands& errands) {
-    const auto add = [&](std::string method, std::string pattern, Door door, std::string summary,
-                         void (*handler)(const Parts&, Call)) {
+    const auto add = [&](std::string method, std::string pattern, Door door, std::string operation,
+                         std::string summary, void (*handler)(const Parts&, Call)) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = door,
                     .handler = [&parts, handler](Call call) { handler(parts, std::move(call)); },
+                    .operation = std::move(operation),
                     .summary = std::move(summary)});
     };
-    add("GET", "/healthz", Door::open, "Is the server ready?", health);
-    add("GET", "/api/v1/version", Door::open, "Version of the server", version);
-    add("GET", "/api/v1/whoami", Door::caller, "Subject, key and roles of the caller", whoami);
-    const auto add_errand = [&](std::string method, std::string pattern, std::string summary,
-                                void (*handler)(const Parts&, Errands&, Call)) {
+    add("GET", "/healthz", Door::open, "getHealth", "Is the server ready?", health);
+    add("GET", "/api/v1/version", Door::open, "getVersion", "Version of the server", version);
+    add("GET", "/api/v1/whoami", Door::caller, "getCaller", "Subject, key and roles of the caller", whoami);
+    const auto add_errand = [&](std::string method, std::string pattern, std::string operation,
+                                std::string summary, void (*handler)(const Parts&, Errands&, Call)) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
                     .handler = [&parts, &errands, handler](Call call) { handler(parts, errands, std::move(call)); },
+                    .operation = std::move(operation),
                     .summary = std::move(summary)});
     };
-    add_errand("POST", "/api/v1/admin/backup", "Write a backup of the store to a file", backup);
-    add_errand("POST", "/api/v1/admin/restore", "Check a backup and apply it at the next start", restore);
-    add_errand("POST", "/api/v1/admin/check", "Check every page of the store", check);
-    add_errand("POST", "/api/v1/admin/collect-blobs", "Remove blobs that nothing has referred to for a day", collect_blobs);
-    add_errand("GET", "/api/v1/admin/history", "Export segments, rows and changes as NDJSON", export_history);
+    add_errand("POST", "/api/v1/admin/backup", "createBackup", "Write a backup of the store to a file", backup);
+    add_errand("POST", "/api/v1/admin/restore", "stageRestore", "Check a backup and apply it at the next start", restore);
+    add_errand("POST", "/api/v1/admin/check", "checkStore", "Check every page of the store", check);
+    add_errand("POST", "/api/v1/admin/collect-blobs", "collectBlobs", "Remove blobs that nothing has referred to for a day", collect_blobs);
+    add_errand("GET", "/api/v1/admin/history", "exportHistory", "Export segments, rows and changes as NDJSON", export_history);
     router.add({.method = "GET",
                 .pattern = "/api/openapi.json",
                 .door = Door::open,
                 .handler = [&router, &parts](Call call) { call.answer(render_openapi(router, parts.version)); },
+                .operation = "getInterface",
                 .summary = "This interface as OpenAPI 3.1"});
 }
 

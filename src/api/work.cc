@@ -80,12 +80,13 @@ std::string render_pools(const sched::Snapshot& plan) {
     return render_lines(plan.pool_lines(), write_pool_line);
 }
 
-void add(Router& router, std::string method, std::string pattern, std::string summary, RouteHandler handler,
-         Parameters query = {}) {
+void add(Router& router, std::string method, std::string pattern, std::string operation,
+         std::string summary, RouteHandler handler, Parameters query = {}) {
     router.add({.method = std::move(method),
                 .pattern = std::move(pattern),
                 .door = Door::caller,
                 .handler = std::move(handler),
+                .operation = std::move(operation),
                 .summary = std::move(summary),
                 .query = std::move(query)});
 }
@@ -112,7 +113,8 @@ void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
     const std::string service = collection_path(model::Kind::service) + "/{name}";
     const std::string replica = collection_path(model::Kind::replica) + "/{name}";
     for (const JobRoute& route : job_routes)
-        add(router, "POST", fmt::format("{}/{}", job, model::name_of(route.act)), route.summary,
+        add(router, "POST", fmt::format("{}/{}", job, model::name_of(route.act)),
+            std::string(model::name_of(route.act)) + "Job", route.summary,
             [&parts, act = route.act](Call call) {
                 std::vector<model::Action> actions{
                     model::ActOnJob{key_of_path(call, model::Kind::job), act}};
@@ -121,16 +123,17 @@ void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
             {dry_run_parameter()});
     for (const model::Kind kind : {model::Kind::job, model::Kind::service}) {
         const std::string& base = kind == model::Kind::job ? job : service;
-        add(router, "GET", base + "/why", "Why it is as it is, and what would change it",
+        const std::string schema(model::name_of(kind));
+        add(router, "GET", base + "/why", "explain" + schema, "Why it is as it is, and what would change it",
             [&parts, kind](Call call) { why(parts, std::move(call), kind); }, {language_parameter()});
-        add(router, "GET", base + "/logs", "Output of one of its replicas",
+        add(router, "GET", base + "/logs", "read" + schema + "Logs", "Output of one of its replicas",
             [&parts, &ticker, kind](Call call) { logs(parts, ticker, std::move(call), kind); }, log_parameters());
     }
-    add(router, "GET", replica + "/logs", "Output of a replica",
+    add(router, "GET", replica + "/logs", "readReplicaLogs", "Output of a replica",
         [&parts, &ticker](Call call) { logs(parts, ticker, std::move(call), model::Kind::replica); }, log_parameters());
-    add(router, "GET", "/api/v1/queues-view", "Use and waiting work of every queue",
+    add(router, "GET", "/api/v1/queues-view", "viewQueues", "Use and waiting work of every queue",
         [&parts](Call call) { view(parts, std::move(call), auth::Area::queues, render_queues); });
-    add(router, "GET", "/api/v1/pools-view", "Devices of every pool",
+    add(router, "GET", "/api/v1/pools-view", "viewPools", "Devices of every pool",
         [&parts](Call call) { view(parts, std::move(call), auth::Area::pools, render_pools); });
 }
 

@@ -187,6 +187,11 @@ class Interface(unittest.TestCase):
         self.assertTrue(described["openapi"].startswith("3.1"))
         for path in ("/api/v1/batch", "/api/v1/projects/{project}/namespaces/{namespace}/jobs", "/api/v1/usage/report"):
             self.assertIn(path, described["paths"])
+        operations = [one["operationId"] for path in described["paths"].values() for one in path.values()]
+        self.assertEqual(len(operations), len(set(operations)))
+        for operation in operations:
+            self.assertRegex(operation, r"^[a-z]+([A-Z][a-z]+)+$")
+        self.assertLessEqual({"listJobs", "getJob", "createJob", "applyJob", "deleteJob", "listAllJobs", "cancelJob"}, set(operations))
         answer = self.it.rest.ask("GET", JOBS + "/nobody")
         self.assertEqual(answer.status, 404)
         self.assertEqual(answer.json["code"], "not_found")
