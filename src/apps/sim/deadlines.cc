@@ -2,23 +2,51 @@
 // tandem sim deadlines: elastic jobs with deadlines of a public trace, by one policy.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
+#include "apps/read_words.h"
+#include "apps/sim/figures.h"
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
-#include "apps/sim/words.h"
 #include "sim/time/traces.h"
 
 namespace tandem::apps {
 namespace {
 
-constexpr const char* usage =
-    "usage: tandem sim deadlines --trace FILE --curves DIR --nodes N [--devices 8]\n"
-    "         --policy edf|elastic|tandem [--resize-cost 20] [--per-job OUT.csv] [--json]\n"
-    "FILE: CSV of ElasticFlow's jobs; DIR: MODEL.csv for each model, iterations per second by "
-    "batch\n"
-    "size and number of devices. --resize-cost: seconds a job stands still when its size "
-    "changes.\n";
+struct Question {
+    std::string trace{};
+    std::string curves{};
+    std::int64_t nodes = 0;
+    std::int64_t devices = 8;
+    std::string policy = "tandem";
+    std::int64_t resize_cost = 20;
+    std::string per_job{};
+    bool json = false;
+};
 
-const std::vector<std::string> policies{"edf", "elastic", "tandem"};
+void describe(CLI::App& app, Question& question) {
+    app.add_option("--trace", question.trace, "CSV of ElasticFlow's jobs; - is standard input")
+        ->required();
+    app.add_option("--curves", question.curves,
+                   "folder with MODEL.csv for each model: iterations per second by batch size and "
+                   "number of devices")
+        ->required();
+    app.add_option("--nodes", question.nodes, "machines")
+        ->required()
+        ->check(CLI::Range(1, 100'000));
+    app.add_option("--devices", question.devices, "devices of each")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    app.add_option("--policy", question.policy, "who gets how many")
+        ->check(CLI::IsMember({"edf", "elastic", "tandem"}))
+        ->capture_default_str();
+    app.add_option("--resize-cost", question.resize_cost,
+                   "seconds a job stands still when its size changes")
+        ->check(CLI::Range(0, 86'400))
+        ->capture_default_str();
+    app.add_option("--per-job", question.per_job, "CSV file to write, a row a job");
+    app.add_flag("--json", question.json, "one JSON object instead of a table");
+}
 
 bool is_file_name(const std::string& model) {
     return !model.empty() && model.front() != '.' && model.find('/') == std::string::npos;
@@ -37,45 +65,46 @@ std::string per_job(const std::vector<sim::ElasticJob>& jobs, const sim::Elastic
     return text;
 }
 
-Status run(const std::vector<std::string>& given) {
-    TANDEM_LET(words, Words::read(given, {"--json"}));
-    TANDEM_LET(path, words.need("--trace"));
-    TANDEM_LET(folder, words.need("--curves"));
-    TANDEM_TRY(words.need("--nodes"));
-    TANDEM_LET(nodes, words.integer("--nodes", 1, 100'000, 1));
-    TANDEM_LET(each, words.integer("--devices", 1, 1024, 8));
-    TANDEM_LET(policy, words.choice("--policy", policies, "tandem"));
-    TANDEM_LET(cost, words.integer("--resize-cost", 0, 86'400, 20));
-    const std::string out = words.or_else("--per-job", "");
-    const bool as_json = words.has("--json");
-    TANDEM_TRY(words.finish());
-    TANDEM_LET(trace, read_trace(path));
-    const std::int64_t devices = nodes * each;
-    const auto curves_of = [&folder](const std::string& model) -> Result<sim::TraceText> {
+sim::ElasticReport play(const std::vector<sim::ElasticJob>& jobs, const Question& question) {
+    const std::int64_t devices = question.nodes * question.devices;
+    if (question.policy == "edf") return sim::play_edf(jobs, devices);
+    if (question.policy == "elastic")
+        return sim::play_elasticflow(jobs, devices, question.resize_cost * 1000);
+    return sim::play_own_elastic(jobs, devices, question.resize_cost * 1000);
+}
+
+Status answer(const Question& question) {
+    TANDEM_LET(trace, read_trace(question.trace));
+    const auto curves_of = [&question](const std::string& model) -> Result<sim::TraceText> {
         if (!is_file_name(model)) return fail(ErrorCode::invalid, "the name is no file's");
-        return read_trace(folder + "/" + model + ".csv");
+        return read_trace(question.curves + "/" + model + ".csv");
     };
-    TANDEM_LET(jobs, sim::read_elastic_jobs(trace, curves_of, devices));
-    const sim::ElasticReport report = policy == "edf" ? sim::play_edf(jobs, devices)
-                                      : policy == "elastic"
-                                          ? sim::play_elasticflow(jobs, devices, cost * 1000)
-                                          : sim::play_own_elastic(jobs, devices, cost * 1000);
-    if (!out.empty()) TANDEM_TRY(write_text(out, per_job(jobs, report)));
+    TANDEM_LET(jobs,
+               sim::read_elastic_jobs(trace, curves_of, question.nodes * question.devices));
+    const sim::ElasticReport report = play(jobs, question);
+    if (!question.per_job.empty())
+        TANDEM_TRY(write_text(question.per_job, per_job(jobs, report)));
     const auto count = static_cast<std::int64_t>(jobs.size());
-    print_figures({{"policy", policy, true},
+    print_figures({{"policy", question.policy, true},
                    {"met_ratio", render_fraction(report.met, count, 6)},
                    {"jobs", std::to_string(count)},
                    {"refused", std::to_string(report.refused)},
                    {"late", std::to_string(count - report.refused - report.met)},
                    {"resizes", std::to_string(report.resizes)}},
-                  as_json);
+                  question.json);
     return {};
 }
 
 }  // namespace
 
 int sim_deadlines(const std::vector<std::string>& words) {
-    return answer_verb("deadlines", usage, run, words);
+    CLI::App app("Elastic jobs with deadlines of a public trace, by one policy",
+                 "tandem sim deadlines");
+    Question question;
+    describe(app, question);
+    if (const auto code = read_words(app, words)) return *code;
+    const Status done = answer(question);
+    return done ? 0 : refuse("deadlines", done.error());
 }
 
 }  // namespace tandem::apps

@@ -71,14 +71,6 @@ Result<std::vector<std::uint64_t>> parse_seeds(const std::string& text) {
     return seeds;
 }
 
-int answer_verb(const std::string& verb, const char* usage,
-                Status (*run)(const std::vector<std::string>& words),
-                const std::vector<std::string>& words) {
-    if (!words.empty() && words.front() == "--help") return std::fputs(usage, stdout), 0;
-    const Status status = run(words);
-    return status ? 0 : refuse(verb, status.error());
-}
-
 int refuse(const std::string& verb, const Error& error) {
     std::fprintf(stderr, "tandem sim %s: %s\n", verb.c_str(), error.message.c_str());
     return 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs of tandem-sim share: files, option words, and the end of a verb that went wrong.
+// What the verbs of tandem-sim share: files, and the end of a verb that went wrong.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,6 @@ namespace tandem::apps {
 Result<sim::TraceText> read_trace(const std::string& path);
 // "42", "42..51", "1,5,9..12": at most 10,000, each once, in the order written.
 Result<std::vector<std::uint64_t>> parse_seeds(const std::string& text);
-// --help, else the verb's work on its words.
-int answer_verb(const std::string& verb, const char* usage,
-                Status (*run)(const std::vector<std::string>& words),
-                const std::vector<std::string>& words);
 // Says the error on standard error; the exit code 2.
 int refuse(const std::string& verb, const Error& error);
 

@@ -1,42 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-sim: the simulator. Without a verb it runs seeds and says which rule broke; each verb
-// answers one question about a public trace.
+// tandem-sim: the simulator. Options alone run seeds and say which rule broke; each verb answers
+// one question about a workload or a public trace.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "apps/sim/verbs.h"
 
+namespace tandem::apps {
 namespace {
 
-using Verb = int (*)(const std::vector<std::string>& words);
+struct Verb {
+    std::string_view name;
+    std::string_view summary;
+    int (*act)(const std::vector<std::string>& words);
+};
+constexpr Verb verbs[] = {
+    {"backfill", "batch jobs of a trace, by backfilling policies", sim_backfill},
+    {"deadlines", "elastic jobs with deadlines of a trace", sim_deadlines},
+    {"jobs", "training jobs of a trace, by queueing policies", sim_jobs},
+    {"place", "pods of a trace on nodes, by placement policies", sim_place},
+    {"run", "a workload file, with what it expects", sim_run},
+};
 
-const std::map<std::string, Verb>& verbs() {
-    static const std::map<std::string, Verb> table{
-        {"backfill", tandem::apps::sim_backfill},
-        {"deadlines", tandem::apps::sim_deadlines},
-        {"jobs", tandem::apps::sim_jobs},
-        {"place", tandem::apps::sim_place},
-        {"run", tandem::apps::sim_run},
-    };
-    return table;
+int act(const std::vector<std::string>& words) {
+    if (words.empty()) {
+        fmt::print(stderr, "Say what to simulate: tandem sim --seeds N, or a verb.\n{}", sim_verbs());
+        return 2;
+    }
+    if (words.front().starts_with("-")) return sim_seeds(words);
+    const auto* verb = std::ranges::find(verbs, words.front(), &Verb::name);
+    if (verb != std::end(verbs)) return verb->act({words.begin() + 1, words.end()});
+    fmt::print(stderr, "tandem sim: \"{}\" is no verb\n{}", words.front().substr(0, 40),
+               sim_verbs());
+    return 2;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words.front().starts_with("--")) {
-        if (!words.empty() && words.front() == "--help") {
-            std::fputs(tandem::apps::sim_usage, stdout);
-            return 0;
-        }
-        return tandem::apps::sim_seeds(words);
-    }
-    if (const auto verb = verbs().find(words.front()); verb != verbs().end())
-        return verb->second({words.begin() + 1, words.end()});
-    std::fprintf(stderr, "tandem-sim: unknown verb \"%s\"\n%s", words.front().c_str(),
-                 tandem::apps::sim_usage);
-    return 2;
+std::string sim_verbs() {
+    std::string text = "Verbs (tandem sim VERB --help):\n";
+    for (const Verb& verb : verbs) text += fmt::format("  {:<10} {}\n", verb.name, verb.summary);
+    return text;
 }
+
+}  // namespace tandem::apps
+
+int main(int argc, char** argv) { return tandem::apps::act({argv + 1, argv + argc}); }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "apps/read_words.h"
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "sim/place/answer.h"
@@ -84,11 +85,7 @@ int sim_place(const std::vector<std::string>& words) {
                  "tandem sim place");
     Question question;
     describe(app, question);
-    try {
-        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
-    }
+    if (const auto code = read_words(app, words)) return *code;
     const Result<sim::PlaceAnswer> found = answer(question);
     if (!found) return refuse("place", found.error());
     std::fputs((question.json ? sim::render_json(*found) : sim::render_table(*found)).c_str(),

@@ -4,29 +4,24 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "apps/read_words.h"
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 
 namespace tandem::apps {
-namespace {
-
-constexpr const char* usage =
-    "usage: tandem sim run WORKLOAD.yaml\n"
-    "Plays nodes, queues and jobs under a virtual clock with the server's own core, checks what "
-    "the file\n"
-    "expects, and prints what happened as one JSON object. Exit code 1: an expectation or a rule "
-    "broke.\n";
-
-}  // namespace
-
 int sim_run(const std::vector<std::string>& words) {
-    if (words.size() != 1 || words.front() == "--help") {
-        std::fputs(usage, words.size() == 1 ? stdout : stderr);
-        return words.size() == 1 ? 0 : 2;
-    }
-    const auto text = read_trace(words.front());
+    CLI::App app(
+        "Plays nodes, queues and jobs under a virtual clock with the server's own core, checks what "
+        "the file expects,\nand prints what happened as one JSON object. Exit code 1: an expectation "
+        "or a rule broke",
+        "tandem sim run");
+    std::string file;
+    app.add_option("WORKLOAD", file, "YAML file; - is standard input")->required();
+    if (const auto code = read_words(app, words)) return *code;
+    const auto text = read_trace(file);
     if (!text) return refuse("run", text.error());
     const auto workload = sim::parse_workload(text->text);
     if (!workload) return refuse("run", workload.error());

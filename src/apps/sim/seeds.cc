@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "apps/read_words.h"
 #include "apps/sim/verbs.h"
 #include "base/assert.h"
 #include "base/digest.h"
@@ -18,11 +18,28 @@ namespace tandem::apps {
 namespace {
 
 struct Options {
-    std::uint64_t seeds = 2000;
-    std::uint64_t from = 1;
+    std::int64_t seeds = 2000;
+    std::int64_t from = 1;
+    std::int64_t seed = 0;
     bool verbose = false;
     bool probes = false;
 };
+
+void describe(CLI::App& app, Options& options) {
+    auto* seeds = app.add_option("--seeds", options.seeds, "how many seeds to run")
+                      ->check(CLI::Range(1, 100'000'000))
+                      ->capture_default_str();
+    auto* from = app.add_option("--from", options.from, "the first of them")
+                     ->check(CLI::NonNegativeNumber)
+                     ->capture_default_str();
+    app.add_option("--seed", options.seed, "this one alone")
+        ->check(CLI::NonNegativeNumber)
+        ->excludes(seeds)
+        ->excludes(from);
+    app.add_flag("--digests,--verbose", options.verbose, "a line a seed, the same on every compiler");
+    app.add_flag("--probes", options.probes, "how often each rare path was taken");
+    app.footer(sim_verbs());
+}
 
 std::map<std::string, std::int64_t, std::less<>>& probe_counts() {
     static std::map<std::string, std::int64_t, std::less<>> counts;
@@ -35,24 +52,6 @@ void count_probe(std::string_view probe) {
         probe_counts().emplace(probe, 1);
     else
         ++it->second;
-}
-
-bool parse(const std::vector<std::string>& words, Options& options) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string& word = words[i];
-        const bool has_value = i + 1 < words.size();
-        if (word == "--verbose" || word == "--digests") options.verbose = true;
-        else if (word == "--probes") options.probes = true;
-        else if (word == "--seeds" && has_value) options.seeds = std::strtoull(words[++i].c_str(), nullptr, 10);
-        else if ((word == "--from" || word == "--seed") && has_value) {
-            options.from = std::strtoull(words[++i].c_str(), nullptr, 10);
-            if (word == "--seed") options.seeds = 1;
-        } else {
-            std::fputs(sim_usage, stderr);
-            return false;
-        }
-    }
-    return true;
 }
 
 void print_seed(const sim::SeedResult& result) {
@@ -77,13 +76,19 @@ std::int64_t missing_probes() {
 }  // namespace
 
 int sim_seeds(const std::vector<std::string>& words) {
+    CLI::App app("Seeds of a faulty world around the server's own core; says which rule broke",
+                 "tandem sim");
     Options options;
-    if (!parse(words, options)) return 2;
+    describe(app, options);
+    if (const auto code = read_words(app, words)) return *code;
+    const bool one = app.count("--seed") > 0;
+    const auto from = static_cast<std::uint64_t>(one ? options.seed : options.from);
+    const auto seeds = static_cast<std::uint64_t>(one ? 1 : options.seeds);
     set_reached_sink(count_probe);
     const auto begin = std::chrono::steady_clock::now();
     Digest all;
     std::int64_t failed = 0, inputs = 0, crashes = 0, virtual_ms = 0;
-    for (std::uint64_t seed = options.from; seed < options.from + options.seeds; ++seed) {
+    for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
         const sim::SeedResult result = sim::World(seed).run();
         all.add(static_cast<std::int64_t>(result.digest));
         inputs += result.inputs;
@@ -95,15 +100,15 @@ int sim_seeds(const std::vector<std::string>& words) {
         fmt::print("seed {} broke a rule: {}\n  again: ./dev sim --seed {}\n", seed, result.violation, seed);
     }
     constexpr std::uint64_t enough_seeds = 500;
-    const std::int64_t missing = options.seeds >= enough_seeds ? missing_probes() : 0;
+    const std::int64_t missing = seeds >= enough_seeds ? missing_probes() : 0;
     if (options.probes)
         for (const auto& [probe, count] : probe_counts()) fmt::print("{:>10}  {}\n", count, probe);
     const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     // Digests are compared between compilers: nothing else may differ in what is said.
-    if (!options.verbose) 
-        fmt::print("{} seeds in {:.1f} s: {} inputs, {} crashes, {} virtual, digest of all {:016x}\n", options.seeds, wall, inputs,
+    if (!options.verbose)
+        fmt::print("{} seeds in {:.1f} s: {} inputs, {} crashes, {} virtual, digest of all {:016x}\n", seeds, wall, inputs,
                crashes, render_duration({virtual_ms}), all.value());
-    fmt::print("{} passed, {} failed\n", static_cast<std::int64_t>(options.seeds) - failed, failed + missing);
+    fmt::print("{} passed, {} failed\n", static_cast<std::int64_t>(seeds) - failed, failed + missing);
     return failed + missing == 0 ? 0 : 1;
 }
 

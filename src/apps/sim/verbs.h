@@ -9,16 +9,11 @@
 
 namespace tandem::apps {
 
-inline constexpr const char* sim_usage =
-    "usage: tandem-sim [--seeds N] [--from S | --seed S] [--digests] [--probes]\n"
-    "       tandem-sim VERB --help\n"
-    "verbs: backfill  run a batch workload with backfilling\n"
-    "       deadlines run a trace of jobs with deadlines\n"
-    "       jobs      run a trace of training jobs under a queueing policy\n"
-    "       place     pack pods on nodes under a placement policy\n";
+// Every verb with what it does, a line each.
+std::string sim_verbs();
 
+int sim_seeds(const std::vector<std::string>& words);  // options without a verb: many seeds
 int sim_run(const std::vector<std::string>& words);    // a workload of tests/scenarios' language
-int sim_seeds(const std::vector<std::string>& words);  // without a verb: a campaign of seeds
 int sim_jobs(const std::vector<std::string>& words);
 int sim_backfill(const std::vector<std::string>& words);
 int sim_deadlines(const std::vector<std::string>& words);

@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "sim/time/row_place.h"
 #include "sim/time/traces.h"
 #include "sim/trace/csv.h"
 
 namespace tandem::sim {
 namespace {
 
-constexpr std::size_t jobs_max = 2'000'000;
 constexpr std::int64_t time_max = 1'000'000'000'000;    // ms: 31 years
 constexpr std::int64_t iterations_max = 1'000'000'000;  // in billionths: 10^18
 
@@ -63,10 +63,8 @@ Result<std::vector<ElasticJob>> read_elastic_jobs(const TraceText& trace, const 
         TANDEM_LET(end, csv.decimal(deadline, 3, 0, time_max));
         TANDEM_LET(count, csv.integer(iterations, 1, iterations_max));
         TANDEM_LET(size, csv.integer(batch, 1));
-        if (!jobs.empty() && at < jobs.back().submit)
-            return csv.error(submit,
-                             "rows must be sorted by it; this one is earlier than the row before");
-        if (jobs.size() >= jobs_max) return csv.error(submit, "a trace has at most 2,000,000 jobs");
+        if (const auto wrong = wrong_place(jobs, at); !wrong.empty())
+            return csv.error(submit, wrong);
         const std::string name(csv.text(model));
         if (!models.contains(name)) {
             const auto text = curves_of(name);

@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "base/wide.h"
+#include "sim/time/row_place.h"
 #include "sim/trace/csv.h"
 
 namespace tandem::sim {
 namespace {
 
-constexpr std::size_t jobs_max = 2'000'000;
 constexpr Micros time_max = 1'000'000'000'000'000;  // 31 years: sums over a trace stay exact
 constexpr std::size_t swf_fields = 18;
 
@@ -35,15 +35,6 @@ Micros overhead_of(std::string_view model, std::int64_t devices) {
     return (found == start_overheads().end() ? otherwise : found->second[size]) * 1'000'000;
 }
 
-Status check_row(const CsvReader& csv, CsvColumn submit, Micros at, Micros before,
-                 std::size_t rows) {
-    if (at < before)
-        return csv.error(submit,
-                         "rows must be sorted by it; this one is earlier than the row before");
-    if (rows >= jobs_max) return csv.error(submit, "a trace has at most 2,000,000 jobs");
-    return {};
-}
-
 }  // namespace
 
 Result<std::vector<TrainingJob>> read_training_jobs(const TraceText& trace,
@@ -64,7 +55,8 @@ Result<std::vector<TrainingJob>> read_training_jobs(const TraceText& trace,
         TANDEM_LET(at, csv.decimal(submit, 3, 0, time_max));
         TANDEM_LET(count, csv.integer(iterations, 1));
         TANDEM_LET(time, csv.decimal(each, 3, 1, time_max));
-        TANDEM_TRY(check_row(csv, submit, at, jobs.empty() ? 0 : jobs.back().submit, jobs.size()));
+        if (const auto wrong = wrong_place(jobs, at); !wrong.empty())
+            return csv.error(submit, wrong);
         const Wide service = static_cast<Wide>(count) * time * 1015 / 1000;
         if (service > time_max)
             return csv.error(iterations, "times iteration_time is more than 31 years");
@@ -91,7 +83,8 @@ Result<std::vector<BatchJob>> read_batsim_jobs(const TraceText& trace, std::int6
         TANDEM_LET(wanted, csv.integer(count, 1, machines));
         TANDEM_LET(length, csv.decimal(run, 6, 0, time_max));
         TANDEM_LET(limit, csv.decimal(request, 6, -1'000'000, time_max));
-        TANDEM_TRY(check_row(csv, submit, at, jobs.empty() ? 0 : jobs.back().submit, jobs.size()));
+        if (const auto wrong = wrong_place(jobs, at); !wrong.empty())
+            return csv.error(submit, wrong);
         jobs.push_back({.id = std::string(csv.text(id)),
                         .submit = at,
                         .machines = wanted,
@@ -154,13 +147,11 @@ Result<std::vector<BatchJob>> read_swf(const TraceText& trace, std::int64_t mach
         const Micros run = row.of(3);
         const std::int64_t wanted = (row.of(7) > 0 ? row.of(7) : row.of(4)) / 1'000'000;
         if (submit < 0) return lines.error(swf_names[1], "must be known");
-        if (!jobs.empty() && submit < jobs.back().submit)
-            return lines.error(
-                swf_names[1], "rows must be sorted by it; this one is earlier than the row before");
+        if (const auto wrong = wrong_place(jobs, submit); !wrong.empty())
+            return lines.error(swf_names[1], wrong);
         if (wanted > machines)
             return lines.error(swf_names[row.of(7) > 0 ? 7 : 4],
                                "asks for more processors than there are nodes");
-        if (jobs.size() >= jobs_max) return lines.error("", "a trace has at most 2,000,000 jobs");
         if (run < 0 || wanted < 1) continue;
         jobs.push_back({.id = std::string(texts[0]),
                         .submit = submit,
