@@ -5,8 +5,10 @@
 
 #include "cli/arguments.h"
 #include "cli/exit_code.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 
 namespace tandem::cli {
 namespace {
@@ -64,7 +66,7 @@ int finish(const Result<int>& result, const Terminal& terminal) {
 Result<int> act(const Arguments& arguments, const Terminal& terminal, const Options& options) {
     if (arguments.verb.starts_with("context ")) return do_context(arguments, terminal);
     if (arguments.verb == "version" && arguments.output == "table")
-        terminal.out("client " + options.version + "\n");
+        terminal.out(say(language_of(arguments), "client {}\n", options.version));
     TANDEM_LET(session, Session::open(arguments, terminal, options));
     for (const VerbEntry& verb : verbs)
         if (verb.name == arguments.verb) return verb.act(session);

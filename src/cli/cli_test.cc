@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
+#include <algorithm>
+#include <set>
+
 #include "cli/exit_code.h"
+#include "cli/show.h"
 #include "cli/suggest.h"
 #include "cli/table.h"
 #include "cli/test_scripted_server.h"
+#include "cli/words.h"
 #include "codec/document.h"
 
 namespace tandem::cli {
@@ -32,6 +37,67 @@ TEST_F(CliTest, reasons_are_told_in_chinese_when_asked) {
                job_json("b", "pending", R"(,"reason":{"code":"suspended"})"));
     ASSERT_EQ(run({"get", "job/b", "--lang", "zh"}), exit_ok);
     EXPECT_NE(out_.find("已挂起"), std::string::npos) << out_;
+}
+
+TEST_F(CliTest, headers_are_chinese_when_asked_and_columns_stay_straight) {
+    server_.on("GET", jobs,
+               list_json(job_json("a", "running", R"(,"epoch":1)") + "," +
+                         job_json("b", "pending", R"(,"reason":{"code":"suspended"})")));
+    ASSERT_EQ(run({"get", "jobs", "--lang", "zh"}), exit_ok) << err_;
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < out_.size(); at = out_.find('\n', at) + 1)
+        lines.push_back(out_.substr(at, out_.find('\n', at) - at));
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_TRUE(lines[0].starts_with("名称  阶段")) << out_;
+    const auto place = [](const std::string& line, std::string_view text) {
+        return display_width(line.substr(0, line.find(text)));
+    };
+    EXPECT_EQ(place(lines[0], "阶段"), place(lines[1], "running"));
+    EXPECT_EQ(place(lines[0], "队列"), place(lines[1], "default"));
+    EXPECT_EQ(place(lines[0], "原因"), place(lines[2], "已挂起"));
+    // No header of any kind is left in English.
+    const auto is_latin = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    for (const model::KindInfo& info : model::kind_table) {
+        const Table table = make_table(info.kind, {}, {}, codec::Language::zh, {true});
+        for (const std::string& header : table.headers)
+            EXPECT_TRUE(std::ranges::none_of(header, is_latin)) << info.singular << " " << header;
+    }
+}
+
+TEST_F(CliTest, fields_of_views_have_chinese_words) {
+    server_.on("GET", "/api/v1/queues-view",
+               R"({"items":[{"queue":"q","borrowedMilli":1500,"decayedHoursMilli":0}]})");
+    ASSERT_EQ(run({"queue", "--lang", "zh"}), exit_ok) << err_;
+    EXPECT_EQ(out_, "队列  借入  衰减用时\nq     1.5   0\n");
+    ASSERT_EQ(run({"queue"}), exit_ok) << err_;
+    EXPECT_EQ(out_, "QUEUE  BORROWED  DECAYED HOURS\nq      1.5       0\n");
+}
+
+TEST(Words, each_is_once_there_and_says_the_same_in_both_languages) {
+    std::set<std::string_view> seen;
+    for (const Word& word : word_table) {
+        EXPECT_TRUE(seen.insert(word.en).second) << word.en;
+        const auto places = [](std::string_view text) {
+            return std::ranges::count(text, '{') + 100 * std::ranges::count(text, '\n');
+        };
+        EXPECT_EQ(places(word.en), places(word.zh)) << word.en;
+        EXPECT_TRUE(std::ranges::any_of(word.zh, [](char c) { return c < 0; })) << word.en;
+    }
+}
+
+TEST_F(CliTest, half_a_name_is_refused_by_what_is_missing) {
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"why", "job/"},
+                                                  {"get", "job/"},
+                                                  {"describe", "job", ""},
+                                                  {"job", "cancel", "job/"},
+                                                  {"job", "cancel", ""}}) {
+        EXPECT_EQ(run(words), exit_usage);
+        EXPECT_NE(err_.find("write KIND/NAME, such as job/train"), std::string::npos) << err_;
+    }
+    EXPECT_EQ(run({"describe", "/x"}), exit_usage);
+    EXPECT_NE(err_.find("\"/x\" names no kind"), std::string::npos) << err_;
+    EXPECT_EQ(run({"job", "cancel", "service/x"}), exit_usage);
+    EXPECT_NE(err_.find("service/x is no job"), std::string::npos) << err_;
 }
 
 TEST_F(CliTest, json_and_yaml_are_whole_objects) {

@@ -251,6 +251,19 @@ model::ObjectKey Session::key_of(model::Kind kind, std::string name) const {
             .name = std::move(name)};
 }
 
+namespace {
+
+// "job/" and "/train" are halves of a name.
+Status check_whole(const std::string& given, const std::string& kind, const Target& target) {
+    const bool named = std::ranges::find(target.names, "") == target.names.end();
+    if (named && !kind.empty()) return {};
+    return fail(ErrorCode::invalid,
+                fmt::format("\"{}\" names no {}: write KIND/NAME, such as job/train",
+                            given.substr(0, 40), kind.empty() ? "kind" : "object"));
+}
+
+}  // namespace
+
 Result<Target> parse_target(const std::vector<std::string>& words) {
     if (words.empty()) return fail(ErrorCode::invalid, "name an object: KIND/NAME or KIND NAME");
     Target target;
@@ -261,6 +274,7 @@ Result<Target> parse_target(const std::vector<std::string>& words) {
         word.resize(slash);
     }
     target.names.insert(target.names.end(), words.begin() + 1, words.end());
+    TANDEM_TRY(check_whole(words.front(), word, target));
     const auto kind = model::find_kind_by_word(word);
     if (!kind) {
         std::string known;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/quantity.h"
+#include "cli/words.h"
 
 namespace tandem::cli {
 namespace {
@@ -22,7 +23,7 @@ struct ColumnContext {
 // The text at a path, or what a function makes of the object.
 struct Column {
     using Cell = std::string (*)(const ColumnContext&);
-    const char* header;
+    Phrase header;
     std::variant<const char*, Cell> source;
 
     std::string cell(const ColumnContext& c) const {
@@ -38,18 +39,18 @@ std::string age_cell(const ColumnContext& c) {
 std::string reason_cell(const ColumnContext& c) {
     return reason_text(find_at(c.object, "status.reason"), c.language);
 }
-std::string flag_text(const Value* value) {
-    return value && value->boolean ? "yes" : "no";
+std::string flag_text(const Value* value, codec::Language language) {
+    return say(language, value && value->boolean ? Phrase("yes") : Phrase("no"));
 }
 
 std::string ready_flag_cell(const ColumnContext& c) {
-    return flag_text(find_at(c.object, "status.ready"));
+    return flag_text(find_at(c.object, "status.ready"), c.language);
 }
 std::string closed_cell(const ColumnContext& c) {
-    return flag_text(find_at(c.object, "spec.unschedulable"));
+    return flag_text(find_at(c.object, "spec.unschedulable"), c.language);
 }
 std::string revoked_cell(const ColumnContext& c) {
-    return flag_text(find_at(c.object, "spec.revoked"));
+    return flag_text(find_at(c.object, "spec.revoked"), c.language);
 }
 std::string digest_cell(const ColumnContext& c) {
     return text_at(c.object, "spec.digest").substr(0, 19);
@@ -205,6 +206,10 @@ codec::Language language_of(const Arguments& arguments) {
     return arguments.language == "zh" ? codec::Language::zh : codec::Language::en;
 }
 
+Look look_of(const Session& session) {
+    return {wants_colour(session.terminal()), language_of(session.arguments())};
+}
+
 const Value* find_at(const Value& value, std::string_view path) {
     const Value* here = &value;
     while (here && !path.empty()) {
@@ -253,11 +258,11 @@ Table make_table(model::Kind kind, const std::vector<const Value*>& objects, Ins
         scope.with_project && model::info_of(kind).scope != model::Scope::cluster;
     const bool in_namespace =
         scope.with_project && model::info_of(kind).scope == model::Scope::name_space;
-    if (in_project) table.headers.push_back("PROJECT");
-    if (in_namespace) table.headers.push_back("NAMESPACE");
-    table.headers.push_back("NAME");
+    if (in_project) table.headers.push_back(say(language, "PROJECT"));
+    if (in_namespace) table.headers.push_back(say(language, "NAMESPACE"));
+    table.headers.push_back(say(language, "NAME"));
     const std::vector<Column> columns = columns_of(kind);
-    for (const Column& column : columns) table.headers.emplace_back(column.header);
+    for (const Column& column : columns) table.headers.push_back(say(language, column.header));
     for (const Value* object : objects) {
         auto& row = table.rows.emplace_back();
         if (in_project) row.push_back(text_at(*object, "metadata.project"));
@@ -305,20 +310,21 @@ std::string_view first_of(model::Kind kind) {
 
 std::string nothing_found(const Session& session, model::Kind kind, bool everywhere) {
     const Arguments& a = session.arguments();
+    const codec::Language language = language_of(a);
     const model::KindInfo& info = model::info_of(kind);
-    std::string text = fmt::format("no {} found", info.plural);
+    std::string text = say(language, "no {} found", info.plural);
     if (!everywhere && info.scope == model::Scope::name_space)
-        text +=
-            fmt::format(" in project {}, namespace {}", session.project(), session.name_space());
+        text += say(language, " in project {}, namespace {}", session.project(),
+                    session.name_space());
     else if (!everywhere && info.scope == model::Scope::project)
-        text += fmt::format(" in project {}", session.project());
+        text += say(language, " in project {}", session.project());
     text += '\n';
     if (!a.label_selector.empty() || !a.field_selector.empty())
-        return text + "try it without the selector\n";
+        return text + say(language, "try it without the selector\n");
     if (!everywhere && info.scope == model::Scope::name_space)
-        text += fmt::format("of all projects: tandem get {} -A\n", info.plural);
+        text += say(language, "of all projects: tandem get {} -A\n", info.plural);
     if (const std::string_view how = first_of(kind); !how.empty())
-        text += fmt::format("make one: {}\n", how);
+        text += say(language, "make one: {}\n", how);
     return text;
 }
 
@@ -344,14 +350,14 @@ void show_one(const Session& session, model::Kind kind, const Value& object) {
     });
 }
 
-std::string calling_lines(const Value& service, const std::string& gateway) {
+std::string calling_lines(const Value& service, const std::string& gateway,
+                          codec::Language language) {
     std::string name = text_at(service, "spec.publicName");
     if (name.empty()) name = text_at(service, "metadata.name");
     const std::string base = gateway.empty()           ? "http://GATEWAY"
                              : gateway.contains("://") ? gateway
                                                        : "http://" + gateway;
-    return fmt::format(
-        "Call it:\n"
+    return say(language, "Call it:\n") + fmt::format(
         "  curl {0}/v1/chat/completions -H \"Authorization: Bearer $TANDEM_API_KEY\" -H "
         "\"Content-Type: application/json\" \\\n"
         "       -d "

@@ -16,6 +16,7 @@ namespace tandem::cli {
 
 bool wants_colour(const Terminal& terminal);
 codec::Language language_of(const Arguments& arguments);
+Look look_of(const Session& session);
 
 // Value at a path of names ("status.reason.code"); null when absent. The text of it, or empty.
 const codec::Value* find_at(const codec::Value& value, std::string_view path);
@@ -42,6 +43,7 @@ void show_list(const Session& session, model::Kind kind, const codec::Value& lis
 void show_one(const Session& session, model::Kind kind, const codec::Value& object);
 
 // How to call a ready service: curl and SDK lines.
-std::string calling_lines(const codec::Value& service, const std::string& gateway);
+std::string calling_lines(const codec::Value& service, const std::string& gateway,
+                          codec::Language language);
 
 }  // namespace tandem::cli

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "cli/words.h"
 
 namespace tandem::cli {
 namespace {
@@ -73,7 +74,14 @@ std::string header_of(std::string_view name) {
     return words_of(name);
 }
 
-std::string cell_of(std::string_view name, const codec::Value& value) {
+// A single value's name, or the title of a list: the field itself, or the word for it.
+std::string label_of(const std::string& name, codec::Language language) {
+    const std::string header = header_of(name);
+    const std::string label = header_in(language, header);
+    return label == header ? name : label;
+}
+
+std::string cell_of(std::string_view name, const codec::Value& value, codec::Language language) {
     const bool milli = name.ends_with("Milli") || name == "milli" || name == "deviceMs";
     if (milli && value.type == codec::ValueType::number)
         if (const auto amount = parse_integer(value.text)) return render_milli(*amount);
@@ -81,7 +89,7 @@ std::string cell_of(std::string_view name, const codec::Value& value) {
         case codec::ValueType::null:
             return "";
         case codec::ValueType::boolean:
-            return value.boolean ? "yes" : "no";
+            return say(language, value.boolean ? Phrase("yes") : Phrase("no"));
         case codec::ValueType::array:
         case codec::ValueType::object:
             return value.items.empty() ? "" : codec::render_json(value);
@@ -97,38 +105,39 @@ bool is_group_list(const codec::Value& value) {
            });
 }
 
-Table table_of(const codec::Value& list) {
+Table table_of(const codec::Value& list, codec::Language language) {
     std::vector<std::string> names;
     for (const codec::Value& item : list.items)
         for (const std::string& name : item.names)
             if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     Table table;
-    for (const std::string& name : names) table.headers.push_back(header_of(name));
+    for (const std::string& name : names) table.headers.push_back(header_in(language, header_of(name)));
     for (const codec::Value& item : list.items) {
         auto& row = table.rows.emplace_back();
         for (const std::string& name : names) {
             const codec::Value* member = item.find(name);
-            row.push_back(member ? cell_of(name, *member) : "");
+            row.push_back(member ? cell_of(name, *member, language) : "");
         }
     }
     return table;
 }
 
 void append_generic(std::string& out, const codec::Value& value, const std::string& title,
-                    bool colour) {
+                    Look look) {
     std::string lists;
     for (std::size_t i = 0; i < value.items.size(); ++i) {
         const codec::Value& item = value.items[i];
-        const std::string name = value.names[i];
-        const std::string full = title.empty() ? name : title + "." + name;
+        const std::string& name = value.names[i];
+        const std::string label = label_of(name, look.language);
+        const std::string full = title.empty() ? label : title + "." + label;
         if (is_group_list(item)) {
             const std::string head = name == "items" ? "" : full + ":\n";
             lists += (lists.empty() && out.empty() ? "" : "\n") + head +
-                     render_table(table_of(item), colour);
+                     render_table(table_of(item, look.language), look.colour);
         } else if (item.type == codec::ValueType::object && !item.items.empty()) {
-            append_generic(lists, item, full, colour);
+            append_generic(lists, item, full, look);
         } else if (!(name == "items" && item.items.empty())) {
-            out += full + ": " + printable(cell_of(name, item)) + "\n";
+            out += full + ": " + printable(cell_of(name, item, look.language)) + "\n";
         }
     }
     out += lists;
@@ -189,12 +198,13 @@ std::string render_table(const Table& table, bool colour) {
     return out;
 }
 
-std::string render_generic(const codec::Value& value, bool colour) {
+std::string render_generic(const codec::Value& value, Look look) {
     std::string out;
-    if (is_group_list(value)) return render_table(table_of(value), colour);
-    if (value.type != codec::ValueType::object) return printable(cell_of("", value)) + "\n";
-    append_generic(out, value, "", colour);
-    return out.empty() ? "nothing to show\n" : out;
+    if (is_group_list(value)) return render_table(table_of(value, look.language), look.colour);
+    if (value.type != codec::ValueType::object)
+        return printable(cell_of("", value, look.language)) + "\n";
+    append_generic(out, value, "", look);
+    return out.empty() ? say(look.language, "nothing to show\n") : out;
 }
 
 }  // namespace tandem::cli

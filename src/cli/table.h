@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codec/document.h"
+#include "codec/reasons.h"
 
 namespace tandem::cli {
 
@@ -19,9 +20,13 @@ struct Table {
 std::string render_table(const Table& table, bool colour);
 
 // Any answer as text: single values as "name: value", each list of groups as a table. Names become
-// headers
-// ("borrowedMilli" -> "BORROWED", amounts in devices; "deviceMs" -> "DEVICE SECONDS").
-std::string render_generic(const codec::Value& value, bool colour);
+// headers ("borrowedMilli" -> "BORROWED", amounts in devices; "deviceMs" -> "DEVICE SECONDS"), and
+// with another language what cli/words.h has for them.
+struct Look {
+    bool colour = false;
+    codec::Language language = codec::Language::en;
+};
+std::string render_generic(const codec::Value& value, Look look);
 
 std::size_t display_width(std::string_view text);
 // Without control bytes; line feeds become spaces.

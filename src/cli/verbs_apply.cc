@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "codec/manifest.h"
 
 namespace tandem::cli {
@@ -132,12 +133,14 @@ Error in_files(Error error, const std::vector<ManifestSource>& sources) {
     return {error.code, fmt::format("{}: {}", sources[index].where, render_error(error)), {}};
 }
 
-std::string describe_outcome(const Value& outcome) {
+Phrase describe_outcome(const Value& outcome) {
     const auto flag = [&](const char* name) {
         const Value* value = outcome.find(name);
         return value && value->boolean;
     };
-    return flag("created") ? "created" : flag("changed") ? "changed" : "unchanged";
+    return flag("created")   ? Phrase("created")
+           : flag("changed") ? Phrase("changed")
+                             : Phrase("unchanged");
 }
 
 }  // namespace
@@ -190,12 +193,14 @@ Result<int> do_apply(Session& session) {
                                 .body = std::move(body)});
     if (!answer) return pass_on(in_files(answer.error(), sources));
     show(session, *answer, [&] {
+        const codec::Language language = language_of(session.arguments());
         std::string lines;
         const Value* outcomes = answer->find("outcomes");
         for (std::size_t i = 0; outcomes && i < outcomes->items.size() && i < sources.size(); ++i)
             lines += fmt::format("{}/{} {}{}\n", model::info_of(sources[i].key.kind).singular,
-                                 sources[i].key.name, describe_outcome(outcomes->items[i]),
-                                 dry_run ? " (dry run)" : "");
+                                 sources[i].key.name,
+                                 say(language, describe_outcome(outcomes->items[i])),
+                                 dry_run ? say(language, " (dry run)") : "");
         return lines;
     });
     return exit_ok;

@@ -6,8 +6,10 @@
 
 #include "cli/context.h"
 #include "cli/exit_code.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "codec/document.h"
 
 namespace tandem::cli {
@@ -46,18 +48,25 @@ Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Co
         context.key = std::move(key);
     }
     contexts.current = name;
-    terminal.out(fmt::format("context {} is {} now\n", name, context.server));
+    terminal.out(
+        say(language_of(arguments), "context {} is {} now\n", name, context.server));
     return exit_ok;
 }
 
-std::string list_contexts(const Contexts& contexts) {
-    Table table{.headers = {"CURRENT", "NAME", "SERVER", "KEY", "PROJECT", "NAMESPACE"}};
+std::string list_contexts(const Contexts& contexts, codec::Language language) {
+    Table table;
+    for (const Phrase& header : {Phrase("CURRENT"), Phrase("NAME"), Phrase("SERVER"),
+                                 Phrase("KEY"), Phrase("PROJECT"), Phrase("NAMESPACE")})
+        table.headers.push_back(say(language, header));
     for (const Context& context : contexts.list)
         table.rows.push_back({context.name == contexts.current ? "*" : "", context.name,
-                              context.server, context.key.empty() ? "none" : "kept",
+                              context.server,
+                              say(language, context.key.empty() ? Phrase("none") : Phrase("kept")),
                               context.project, context.name_space});
     return table.rows.empty()
-               ? "no contexts; add one with: tandem context set NAME --server URL --key-file FILE\n"
+               ? say(language,
+                     "no contexts; add one with: tandem context set NAME --server URL --key-file "
+                     "FILE\n")
                : render_table(table, false);
 }
 
@@ -81,10 +90,10 @@ Value value_of(const Contexts& contexts) {
     return list;
 }
 
-std::string render_contexts(const Contexts& contexts, const std::string& output) {
-    if (output == "json") return codec::render_json_pretty(value_of(contexts));
-    if (output == "yaml") return codec::render_yaml(value_of(contexts));
-    return list_contexts(contexts);
+std::string render_contexts(const Contexts& contexts, const Arguments& arguments) {
+    if (arguments.output == "json") return codec::render_json_pretty(value_of(contexts));
+    if (arguments.output == "yaml") return codec::render_yaml(value_of(contexts));
+    return list_contexts(contexts, language_of(arguments));
 }
 
 }  // namespace
@@ -93,7 +102,7 @@ Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
     TANDEM_LET(file, contexts_file(terminal.environment));
     TANDEM_LET(contexts, load_contexts(file));
     if (arguments.verb == "context list") {
-        terminal.out(render_contexts(contexts, arguments.output));
+        terminal.out(render_contexts(contexts, arguments));
         return exit_ok;
     }
     const std::string& name = arguments.words.front();

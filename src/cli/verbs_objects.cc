@@ -4,6 +4,7 @@
 #include "cli/exit_code.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 
 namespace tandem::cli {
 namespace {
@@ -36,7 +37,8 @@ Result<int> show_gateway_lines(Session& session, const Value& service) {
     if (text_at(service, "status.phase") != "ready" && text_at(service, "status.phase") != "asleep")
         return exit_ok;
     TANDEM_LET(version, session.get("/api/v1/version"));
-    session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway")));
+    session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway"),
+                                                look_of(session).language));
     return exit_ok;
 }
 
@@ -58,9 +60,11 @@ Result<int> delete_keys(Session& session, const std::vector<model::ObjectKey>& k
         // Work is ended before its object goes.
         const bool ending = find_at(*answer, "metadata.deletionRequestedAt") != nullptr;
         show(session, *answer, [&] {
+            const codec::Language language = look_of(session).language;
             return fmt::format("{} {}{}\n", shown,
-                               ending ? "is being ended, then deleted" : "deleted",
-                               dry_run ? " (dry run)" : "");
+                               say(language, ending ? Phrase("is being ended, then deleted")
+                                                    : Phrase("deleted")),
+                               dry_run ? say(language, " (dry run)") : "");
         });
     }
     return code;
@@ -119,9 +123,9 @@ Result<int> do_describe(Session& session) {
         return exit_ok;
     }
     terminal.out(codec::render_yaml(object));
-    const std::string reason =
-        reason_text(find_at(object, "status.reason"), language_of(session.arguments()));
-    if (!reason.empty()) terminal.out("\nWhy: " + printable(reason) + "\n");
+    const codec::Language language = language_of(session.arguments());
+    const std::string reason = reason_text(find_at(object, "status.reason"), language);
+    if (!reason.empty()) terminal.out(say(language, "\nWhy: {}\n", printable(reason)));
     std::string about = std::string(model::info_of(key.kind).singular);
     for (const std::string* part : {&key.project, &key.name_space, &key.name})
         if (!part->empty()) about += "/" + *part;
@@ -133,7 +137,7 @@ Result<int> do_describe(Session& session) {
             return exit_ok;
         return pass_on(events.error());
     }
-    terminal.out("\nEvents:\n");
+    terminal.out(say(language, "\nEvents:\n"));
     for (const Value& event :
          events->find("items") ? events->find("items")->items : std::vector<Value>{})
         terminal.out(

@@ -6,6 +6,7 @@
 #include "cli/exit_code.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "codec/manifest.h"
 
 namespace tandem::cli {
@@ -25,7 +26,7 @@ void keep_named(Value& view, const char* member, const std::vector<std::string>&
 
 Result<int> show_view(Session& session, const std::string& path, QueryPairs query) {
     TANDEM_LET(view, session.get(path, std::move(query)));
-    show(session, view, [&] { return render_generic(view, wants_colour(session.terminal())); });
+    show(session, view, [&] { return render_generic(view, look_of(session)); });
     return exit_ok;
 }
 
@@ -66,7 +67,7 @@ Result<std::string> parse_moment(std::string_view text, Instant now, std::string
 Result<int> do_queue(Session& session) {
     TANDEM_LET(view, session.get("/api/v1/queues-view"));
     keep_named(view, "queue", session.arguments().words);
-    show(session, view, [&] { return render_generic(view, wants_colour(session.terminal())); });
+    show(session, view, [&] { return render_generic(view, look_of(session)); });
     return exit_ok;
 }
 
@@ -78,11 +79,11 @@ Result<int> do_node(Session& session) {
         show(session, node, [&] {
             std::string text =
                 render_table(make_table(model::Kind::node, {&node}, session.terminal().now(),
-                                        codec::Language::en, {}),
+                                        look_of(session).language, {}),
                              wants_colour(session.terminal()));
             const Value* status = node.find("status");
             return text + "\n" +
-                   (status ? render_generic(*status, wants_colour(session.terminal())) : "");
+                   (status ? render_generic(*status, look_of(session)) : "");
         });
         return exit_ok;
     }
@@ -94,7 +95,7 @@ Result<int> do_node(Session& session) {
 Result<int> do_pool(Session& session) {
     TANDEM_LET(view, session.get("/api/v1/pools-view"));
     keep_named(view, "pool", session.arguments().words);
-    show(session, view, [&] { return render_generic(view, wants_colour(session.terminal())); });
+    show(session, view, [&] { return render_generic(view, look_of(session)); });
     return exit_ok;
 }
 
@@ -130,8 +131,9 @@ Result<int> do_key_create(Session& session) {
                     "the server made the key but showed no secret; revoke it and try again");
     if (session.arguments().output == "table") {
         session.terminal().out(secret + "\n");
-        session.terminal().err(fmt::format("tandem: key/{} of {}; it is not shown again\n",
-                                           key.meta.name, text_at(made, "spec.subject")));
+        session.terminal().err(say(look_of(session).language,
+                                   "tandem: key/{} of {}; it is not shown again\n",
+                                   key.meta.name, text_at(made, "spec.subject")));
         return exit_ok;
     }
     Value shown = codec::make_object();
@@ -159,7 +161,9 @@ Result<int> do_key_revoke(Session& session) {
     key->spec.revoked = true;
     TANDEM_LET(changed,
                session.call({.method = "PUT", .path = path, .body = codec::render_object(object)}));
-    show(session, changed, [&] { return fmt::format("key/{} revoked\n", key->meta.name); });
+    show(session, changed, [&] { 
+        return say(look_of(session).language, "key/{} revoked\n", key->meta.name);
+    });
     return exit_ok;
 }
 
@@ -177,7 +181,8 @@ Result<int> do_version(Session& session) {
     version.add("client", codec::make_text(session.client_version()));
     version.add("server", codec::make_text(session.server()));
     show(session, version, [&] {
-        return fmt::format("server {} at {}\n", text_at(version, "version"), session.server());
+        return say(look_of(session).language, "server {} at {}\n", text_at(version, "version"),
+                   session.server());
     });
     return exit_ok;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/hex.h"
 #include "base/quantity.h"
@@ -12,6 +13,7 @@
 #include "cli/follow.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "codec/manifest.h"
 #include "crypto/random_bytes.h"
 
@@ -105,6 +107,7 @@ class JobRun {
                 continue;
             }
             if (number_at(started, "status.epoch") > shown_epoch) {
+                tell_started(number_at(started, "status.epoch"));
                 const auto epoch = show_output(number_at(started, "status.epoch"));
                 if (!epoch) return pass_on(epoch.error());
                 if (!interrupted_) shown_epoch = *epoch;
@@ -170,16 +173,23 @@ class JobRun {
         return last;
     }
 
+    // Terminal or not: whoever reads a log wants to know why nothing comes.
     void tell_waiting(const Value& job, std::string& told) const {
-        if (!session_.terminal().err_is_terminal || text_at(job, "status.phase") != "pending")
-            return;
-        std::string reason =
-            reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
+        if (text_at(job, "status.phase") != "pending") return;
+        std::string reason = reason_text(find_at(job, "status.reason"), language());
         if (reason.empty() || reason == told) return;
         session_.terminal().err(
-            fmt::format("tandem: job/{} waits: {}\n", name_, printable(reason)));
+            say(language(), "tandem: job/{} waits: {}\n", name_, printable(reason)));
         told = std::move(reason);
     }
+    void tell_started(std::int64_t epoch) {
+        if (epoch == told_start_) return;
+        const bool first = std::exchange(told_start_, epoch) == 0;
+        session_.terminal().err(first ? say(language(), "tandem: job/{} started\n", name_)
+                                      : say(language(), "tandem: job/{} started, start {}\n",
+                                            name_, epoch));
+    }
+    codec::Language language() const { return look_of(session_).language; }
 
     // A task that never ran has no output to show.
     Result<std::int64_t> show_output(std::int64_t epoch) {
@@ -200,36 +210,37 @@ class JobRun {
         interrupted_ = false;
         bool detach = false;
         if (terminal.in_is_terminal) {
-            terminal.err(
-                fmt::format("\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", name_));
+            terminal.err(say(
+                language(), "\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", name_));
             const std::string answer = terminal.read_line().value_or("c");
             if (answer.starts_with('g')) return std::optional<int>{};
             detach = answer.starts_with('d');
         }
         if (detach) {
-            terminal.err(fmt::format("job/{0} runs on; see: tandem logs -f job/{0}\n", name_));
+            terminal.err(
+                say(language(), "job/{} runs on; see: tandem logs -f job/{}\n", name_, name_));
             return std::optional<int>(exit_ok);
         }
         TANDEM_LET(answer,
                    session_.call({.method = "POST", .path = session_.item(key_) + "/cancel"}));
         (void)answer;
-        terminal.err(fmt::format("job/{} is being cancelled\n", name_));
+        terminal.err(say(language(), "job/{} is being cancelled\n", name_));
         return std::optional<int>(exit_interrupted);
     }
 
     Result<int> finish(const Value& job) {
         const int code = code_of(job);
-        const std::string reason =
-            reason_text(find_at(job, "status.reason"), language_of(session_.arguments()));
+        const std::string reason = reason_text(find_at(job, "status.reason"), language());
         if (code != exit_ok)
-            session_.terminal().err(fmt::format("tandem: job/{} {}: {}\n", name_,
-                                                text_at(job, "status.phase"), printable(reason)));
+            session_.terminal().err(say(language(), "tandem: job/{} {}: {}\n", name_,
+                                        text_at(job, "status.phase"), printable(reason)));
         return code;
     }
 
     Session& session_;
     std::string name_;
     model::ObjectKey key_{};
+    std::int64_t told_start_ = 0;
     std::atomic<bool> interrupted_ = false;
     std::mutex mutex_;
     http::Cancel* running_ = nullptr;
@@ -244,8 +255,8 @@ Result<int> do_run(Session& session) {
                                    .path = session.collection(model::Kind::job),
                                    .body = codec::render_object(job)}));
     const std::string name = text_at(made, "metadata.name");
-    if (session.terminal().err_is_terminal)
-        session.terminal().err(fmt::format("tandem: job/{}\n", name));
+    session.terminal().err(say(look_of(session).language, "tandem: job/{} is in queue {}\n", name,
+                               text_at(made, "spec.queue")));
     return JobRun(session, name).follow();
 }
 

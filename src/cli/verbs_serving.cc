@@ -5,6 +5,7 @@
 #include "cli/show.h"
 #include "cli/upload.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "codec/json_writer.h"
 #include "codec/manifest.h"
 
@@ -43,7 +44,8 @@ Result<int> show_service(Session& session, const Value& service) {
     show_one(session, model::Kind::service, service);
     if (session.arguments().output != "table") return exit_ok;
     TANDEM_LET(version, session.get("/api/v1/version"));
-    session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway")));
+    session.terminal().out("\n" + calling_lines(service, text_at(version, "gateway"),
+                                                look_of(session).language));
     return exit_ok;
 }
 
@@ -75,8 +77,9 @@ Result<int> do_model_push(Session& session) {
         return pass_on(version.error());
     }
     show(session, *version, [&] {
-        return fmt::format("modelversion/{} {} {} bytes\n", text_at(*version, "metadata.name"),
-                           text_at(*version, "spec.digest"), text_at(*version, "spec.bytes"));
+        return say(look_of(session).language, "modelversion/{} {} {} bytes\n",
+                   text_at(*version, "metadata.name"), text_at(*version, "spec.digest"),
+                   text_at(*version, "spec.bytes"));
     });
     return exit_ok;
 }

@@ -13,6 +13,7 @@
 #include "cli/goal.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "net/http/sse.h"
 
 namespace tandem::cli {
@@ -225,17 +226,19 @@ Result<int> do_wait(Session& session) {
     }
     if (a.output != "table") show(session, last, [] { return std::string(); });
     const std::string phase = text_at(last, "status.phase");
+    const codec::Language language = language_of(a);
     if (end == WatchEnd::timed_out) {
-        session.terminal().err(fmt::format("tandem: not {} within {}{}\n", goal.text, a.timeout,
-                                           phase.empty() ? std::string() : ": it is " + phase));
+        session.terminal().err(say(language, "tandem: not {} within {}{}\n", goal.text, a.timeout,
+                                   phase.empty() ? std::string()
+                                                 : say(language, ": it is {}", phase)));
         return exit_timeout;
     }
     if (a.output == "table")
-        session.terminal().out(fmt::format("{}/{} {}\n", model::info_of(key.kind).singular,
-                                           key.name,
-                                           goal.deleted && *code == exit_ok ? "deleted"
-                                           : phase.empty()                  ? "is " + goal.text
-                                                                            : phase));
+        session.terminal().out(fmt::format(
+            "{}/{} {}\n", model::info_of(key.kind).singular, key.name,
+            goal.deleted && *code == exit_ok ? say(language, "deleted")
+            : phase.empty()                  ? say(language, "is {}", goal.text)
+                                             : phase));
     return *code;
 }
 

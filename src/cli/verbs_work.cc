@@ -9,47 +9,60 @@
 #include "cli/follow.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 
 namespace tandem::cli {
 namespace {
 
 using codec::Value;
 
+using Words = std::string(const Value& job, codec::Language language);
+
 // What became of a wish to cancel: an ended job has nothing left to cancel.
-std::string cancel_words(const Value& job) {
+std::string cancel_words(const Value& job, codec::Language language) {
     const std::string phase = text_at(job, "status.phase");
-    if (phase == "cancelled") return "is cancelled";
+    if (phase == "cancelled") return say(language, "is cancelled");
     if (phase == "succeeded" || phase == "failed")
-        return fmt::format("has ended already: it {}", phase);
-    return "is being cancelled";
+        return say(language, "has ended already: it {}", phase);
+    return say(language, "is being cancelled");
 }
 
-std::function<std::string(const Value&)> always(const char* words) {
-    return [words](const Value&) { return std::string(words); };
+std::function<Words> always(Phrase phrase) {
+    return [phrase](const Value&, codec::Language language) { return say(language, phrase); };
 }
 
-using Words = std::string(const Value& job);
+// "train" or "job/train".
+Result<model::ObjectKey> job_key(const Session& session, const std::string& word) {
+    if (word.find('/') == word.npos && !word.empty())
+        return session.key_of(model::Kind::job, word);
+    TANDEM_LET(key, parse_one(session, {word}));
+    if (key.kind == model::Kind::job) return key;
+    return fail(ErrorCode::invalid,
+                fmt::format("{}/{} is no job", model::info_of(key.kind).singular, key.name));
+}
 
 Result<int> act_on_jobs(Session& session, const char* act, const std::function<Words>& words) {
+    const codec::Language language = look_of(session).language;
     const bool dry_run = session.arguments().dry_run;
     for (const std::string& word : session.arguments().words) {
-        const std::string name = word.starts_with("job/") ? word.substr(4) : word;
-        const std::string path = session.item(session.key_of(model::Kind::job, name)) + "/" + act;
+        TANDEM_LET(key, job_key(session, word));
         TANDEM_LET(answer, session.call({.method = "POST",
-                                         .path = path,
+                                         .path = session.item(key) + "/" + act,
                                          .query = {{"dryRun", dry_run ? "true" : ""}}}));
         show(session, answer, [&] {
-            return fmt::format("job/{} {}{}\n", name, words(answer), dry_run ? " (dry run)" : "");
+            return fmt::format("job/{} {}{}\n", key.name, words(answer, language),
+                               dry_run ? say(language, " (dry run)") : "");
         });
     }
     return exit_ok;
 }
 
-std::string joined(const Value* reasons, codec::Language language, const char* between) {
+std::string joined(const Value* reasons, codec::Language language) {
     std::string text;
     if (reasons)
         for (const Value& reason : reasons->items)
-            text += (text.empty() ? "" : between) + printable(reason_text(&reason, language));
+            text += (text.empty() ? "" : say(language, "; and ")) +
+                    printable(reason_text(&reason, language));
     return text;
 }
 
@@ -57,21 +70,21 @@ std::string amount_of(const Value& item, std::string_view milli) {
     return render_milli(number_at(item, milli));
 }
 
-std::string funnel_lines(const Value& why) {
+std::string funnel_lines(const Value& why, codec::Language language) {
     std::string text;
     if (const Value* funnels = why.find("funnels"))
         for (const Value& funnel : funnels->items)
-            text += fmt::format(
-                "  nodes: {} in all, {} with {} of pool {}, {} of them usable, {} with room for a "
-                "replica; {} of {} devices are free\n",
-                number_at(funnel, "nodes"), number_at(funnel, "withFlavor"),
-                printable(text_at(funnel, "flavor")), printable(text_at(funnel, "pool")),
-                number_at(funnel, "usable"), number_at(funnel, "withRoom"),
-                amount_of(funnel, "freeMilli"), amount_of(funnel, "totalMilli"));
+            text += say(language,
+                        "  nodes: {} in all, {} with {} of pool {}, {} of them usable, {} with room "
+                        "for a replica; {} of {} devices are free\n",
+                        number_at(funnel, "nodes"), number_at(funnel, "withFlavor"),
+                        printable(text_at(funnel, "flavor")), printable(text_at(funnel, "pool")),
+                        number_at(funnel, "usable"), number_at(funnel, "withRoom"),
+                        amount_of(funnel, "freeMilli"), amount_of(funnel, "totalMilli"));
     return text;
 }
 
-std::string holder_lines(const Value& why) {
+std::string holder_lines(const Value& why, codec::Language language) {
     std::string text;
     const Value* holders = why.find("holders");
     if (!holders) return text;
@@ -79,53 +92,63 @@ std::string holder_lines(const Value& why) {
         const std::string name = text_at(holder, "name");
         const Value* preemptible = holder.find("preemptible");
         const Value* leaving = holder.find("leaving");
-        text += fmt::format("  held by: {}, {} of {}, queue {}, priority {}{}{}\n",
-                            name.empty() ? "work of others" : printable(name),
-                            amount_of(holder, "milli"), printable(text_at(holder, "flavor")),
-                            printable(text_at(holder, "queue")), number_at(holder, "priority"),
-                            preemptible && !preemptible->boolean ? ", never preempted" : "",
-                            leaving && leaving->boolean ? ", leaving" : "");
+        const bool stays = preemptible && !preemptible->boolean;
+        const bool leaves = leaving && leaving->boolean;
+        text += say(language, "  held by: {}, {} of {}, queue {}, priority {}{}{}\n",
+                    name.empty() ? say(language, "work of others") : printable(name),
+                    amount_of(holder, "milli"), printable(text_at(holder, "flavor")),
+                    printable(text_at(holder, "queue")), number_at(holder, "priority"),
+                    stays ? say(language, ", never preempted") : std::string(),
+                    leaves ? say(language, ", leaving") : std::string());
     }
     if (const std::int64_t more = number_at(why, "holdersMore"); more > 0)
-        text += fmt::format("  held by: {} more\n", more);
+        text += say(language, "  held by: {} more\n", more);
     return text;
 }
 
-std::string history_lines(const Value& why) {
+std::string history_lines(const Value& why, codec::Language language) {
     std::string text;
     if (const Value* history = why.find("history"))
         for (const Value& event : history->items)
             text += fmt::format("  {} {}\n", text_at(event, "at"), printable(text_at(event, "text")));
-    return text.empty() ? text : "what happened, newest first:\n" + text;
+    return text.empty() ? text : say(language, "what happened, newest first:\n") + text;
 }
 
-std::string why_lines(const Value& why, codec::Language language) {
-    std::string text = fmt::format("{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
-                                   text_at(why, "phase"));
+std::string reason_lines(const Value& why, codec::Language language) {
     const std::string reason = reason_text(why.find("reason"), language);
     const std::string last = reason_text(why.find("lastReason"), language);
     const Value* proved = why.find("proved");
     const bool open = proved && !proved->boolean;
+    std::string text;
     if (!reason.empty())
-        text += "  why: " + printable(reason) + (open ? " (not tried to the end yet)" : "") + "\n";
+        text += say(language, "  why: {}{}\n", printable(reason),
+                    open ? say(language, " (not tried to the end yet)") : std::string());
     if (const Value* constraints = why.find("constraints"))
         for (const Value& constraint : constraints->items)
             if (const std::string also = reason_text(&constraint, language); also != reason)
-                text += "  also: " + printable(also) + "\n";
+                text += say(language, "  also: {}\n", printable(also));
     if (text_at(why, "reason.code") != text_at(why, "lastReason.code") && !last.empty())
-        text += "  before: " + printable(last) + "\n";
-    text += funnel_lines(why) + holder_lines(why);
+        text += say(language, "  before: {}\n", printable(last));
+    return text;
+}
+
+std::string why_lines(const Value& why, codec::Language language) {
+    std::string text = say(language, "{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
+                           text_at(why, "phase"));
+    text += reason_lines(why, language);
+    text += funnel_lines(why, language) + holder_lines(why, language);
     if (const Value* protections = why.find("protections"))
         for (const Value& protection : protections->items)
-            text += "  preemption: " + printable(reason_text(&protection, language)) + "\n";
+            text += say(language, "  preemption: {}\n",
+                        printable(reason_text(&protection, language)));
     if (const std::int64_t position = number_at(why, "position"); position > 0)
-        text += fmt::format("  position in its queue: {} of {}\n", position,
-                            std::max(position, number_at(why, "waiting")));
+        text += say(language, "  position in its queue: {} of {}\n", position,
+                    std::max(position, number_at(why, "waiting")));
     if (const Value* remedies = why.find("remedies"))
         for (const Value& remedy : remedies->items)
-            text += "  would start in its turn with: " +
-                    joined(remedy.find("steps"), language, "; and ") + "\n";
-    return text + history_lines(why);
+            text += say(language, "  would start in its turn with: {}\n",
+                        joined(remedy.find("steps"), language));
+    return text + history_lines(why, language);
 }
 
 }  // namespace
@@ -158,9 +181,10 @@ Result<int> do_why(Session& session) {
     TANDEM_LET(object, session.get(session.item(key)));
     const Value* reason = find_at(object, "status.reason");
     show(session, reason ? *reason : Value{}, [&] {
-        const std::string text = reason_text(reason, language_of(session.arguments()));
+        const codec::Language language = look_of(session).language;
+        const std::string text = reason_text(reason, language);
         return fmt::format("{}/{}: {}\n", model::info_of(key.kind).singular, key.name,
-                           text.empty() ? "nothing to explain" : printable(text));
+                           text.empty() ? say(language, "nothing to explain") : printable(text));
     });
     return exit_ok;
 }
@@ -178,7 +202,9 @@ Result<int> do_events(Session& session) {
                                                       {"limit", std::to_string(a.limit)},
                                                       {"lang", a.language}}));
     show(session, events, [&] {
-        Table table{.headers = {"AT", "ABOUT", "WHAT"}};
+        const codec::Language language = look_of(session).language;
+        Table table{.headers = {say(language, "AT"), say(language, "ABOUT"),
+                                say(language, "WHAT")}};
         if (const Value* items = events.find("items"))
             for (const Value& event : items->items) {
                 const auto kind = model::parse_enum<model::Kind>(text_at(event, "kind"));
@@ -187,7 +213,7 @@ Result<int> do_events(Session& session) {
                 table.rows.push_back({text_at(event, "at"), word + "/" + text_at(event, "name"),
                                       text_at(event, "text")});
             }
-        return table.rows.empty() ? std::string(
+        return table.rows.empty() ? say(language,
                                         "no events yet; they come with work: tandem run "
                                         "-- CMD\n")
                                   : render_table(table, wants_colour(session.terminal()));

@@ -117,6 +117,10 @@ TEST_F(CliTest, run_shows_output_of_each_start_and_returns_the_exit_code) {
               17)
         << err_;
     EXPECT_EQ(out_, "first\nsecond\n");
+    // What became of the job is told off a terminal too, and beside its output.
+    for (const char* line : {"tandem: job/r is in queue default\n", "tandem: job/r started\n",
+                             "tandem: job/r started, start 2\n", "tandem: job/r failed: "})
+        EXPECT_NE(err_.find(line), std::string::npos) << line << err_;
     const auto body = codec::parse_json(server_.requests("POST", jobs).at(0).body);
     ASSERT_TRUE(body);
     EXPECT_EQ(body->find("spec")->find("command")->items.at(2).text, "exit 17");
