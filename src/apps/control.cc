@@ -6,41 +6,28 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "apps/home.h"
 #include "apps/leftover_tasks.h"
 #include "apps/options.h"
 #include "apps/process.h"
+#include "apps/report.h"
 #include "apps/rest.h"
 #include "cli/exit_code.h"
 #include "codec/document.h"
-#include "codec/json_writer.h"
+#include "executor/local/devices.h"
 #include "net/http/message.h"
 
 namespace tandem::apps {
 namespace {
 
+using codec::Value;
+
 constexpr Duration start_deadline = seconds(60);
 constexpr Duration stop_deadline = seconds(30);
 constexpr Duration end_deadline = seconds(120);
-
-int complain(const std::string& verb, const Error& error) {
-    fmt::print(stderr, "tandem {}: {}{}\n", verb, error.field.empty() ? "" : error.field + ": ", error.message);
-    return cli::exit_code_of(error.code);
-}
-
-// "-o json", "-ojson", "--output=json": the last one given.
-std::string output_of(const std::vector<std::string>& arguments) {
-    std::string output = "table";
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const std::string& word = arguments[i];
-        if ((word == "-o" || word == "--output") && i + 1 < arguments.size()) output = arguments[i + 1];
-        if (word.starts_with("-o") && word.size() > 2 && word[2] != '-') output = word.substr(word[2] == '=' ? 3 : 2);
-        if (word.starts_with("--output=")) output = word.substr(9);
-    }
-    return output;
-}
 
 bool has_word(const std::vector<std::string>& arguments, const std::string& word) {
     return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
@@ -149,46 +136,89 @@ void cancel_jobs(Rest& rest) {
     }
 }
 
-void write_process(codec::JsonWriter& writer, std::string_view name, const std::optional<RunRecord>& record) {
-    writer.key(name);
-    writer.begin_object();
-    writer.key("running");
-    writer.boolean(record.has_value());
-    writer.key("pid");
-    writer.number(record ? record->pid : 0);
-    writer.key("url");
-    writer.text(record ? record->url : "");
-    writer.key("version");
-    writer.text(record ? record->version : "");
-    writer.end_object();
+Value describe(const std::optional<RunRecord>& record) {
+    Value one = codec::make_object();
+    one.add("running", make_flag(record.has_value()));
+    one.add("pid", {.type = codec::ValueType::number, .text = std::to_string(record ? record->pid : 0)});
+    one.add("url", codec::make_text(record ? record->url : ""));
+    one.add("version", codec::make_text(record ? record->version : ""));
+    return one;
 }
 
 // Before anything is made or remembered.
 Status check_options(const Home& home, const UpOptions& options) {
     TANDEM_TRY(check_public(options));
-    if (!find_running(home.run_file("server"))) TANDEM_TRY(check_is_free(options.listen, "--listen"));
+    if (!find_running(home.run_file("server"))) {
+        TANDEM_TRY(check_is_free(options.listen, "--listen"));
+        TANDEM_TRY(executor::discover_devices({.cpu_slices = options.slices, .over_commit = options.over_commit}));
+        TANDEM_TRY(check_secret(home));
+    }
     if (!find_running(home.run_file("gateway"))) TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
     return {};
+}
+
+// What runs goes on as it is; options are only taken by a start.
+int refuse_other_options(const Home& home, const std::vector<std::string>& differ) {
+    std::string text = "it runs already, with other options; nothing was changed\n";
+    for (const std::string& line : differ) text += "  " + line + "\n";
+    text += "tandem down, then tandem up with these options, changes them; tasks go on meanwhile";
+    say_ready(home);
+    return complain("up", {ErrorCode::conflict, std::move(text), ""});
+}
+
+Status start_parts(const Home& home, const UpOptions& options) {
+    TANDEM_TRY(home.make());
+    for (const char* name : {"server", "gateway"}) TANDEM_TRY(ensure_running(home, name, options));
+    // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
+    TANDEM_TRY(save_options(home, options));
+    for (const char* name : {"server", "gateway"}) TANDEM_TRY(still_runs(home, name));
+    return {};
+}
+
+// A first start that failed leaves no home behind: nothing has worked in it yet. Not while a process has it.
+void remove_half_made(const Home& home) {
+    if (find_running(home.run_file("server")) || !lock_home(home)) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(home.root(), ignored);
+}
+
+// Which keys a recovery has revoked at this start; told once.
+void say_recovered(const Home& home) {
+    const auto text = read_file(home.recovered());
+    const auto document = text ? codec::parse_json(*text) : Result<Value>(pass_on(text.error()));
+    const Value* revoked = document ? document->find("revoked") : nullptr;
+    if (!revoked) return;
+    std::string names;
+    for (const Value& name : revoked->items) names += (names.empty() ? "key/" : ", key/") + std::string(name.text_or_empty());
+    fmt::print("revoked  {}\n", names.empty() ? "no other admin key was there" : names);
+    std::filesystem::remove(home.recovered());
 }
 
 }  // namespace
 
 int up(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
-    const Parsed parsed = parse_up_options("up", arguments, load_options(home));
+    const auto server = find_running(home.run_file("server"));
+    const auto gateway = find_running(home.run_file("gateway"));
+    const UpOptions kept = load_options(home);
+    const auto running = server ? server : gateway;
+    const UpOptions before = running ? options_from(running->options, kept) : kept;
+    const Parsed parsed = parse_up_options("up", arguments, before);
     if (!parsed.options) {
         fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
         return parsed.exit_code;
     }
+    if (const auto differ = differences(before, *parsed.options); running && !differ.empty())
+        return refuse_other_options(home, differ);
     if (const Status possible = check_options(home, *parsed.options); !possible) return complain("up", possible.error());
-    if (const Status made = home.make(); !made) return complain("up", made.error());
-    for (const char* name : {"server", "gateway"})
-        if (const Status ready = ensure_running(home, name, *parsed.options); !ready) return complain("up", ready.error());
-    // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
-    if (const Status saved = save_options(home, *parsed.options); !saved) return complain("up", saved.error());
-    for (const char* name : {"server", "gateway"})
-        if (const Status runs = still_runs(home, name); !runs) return complain("up", runs.error());
+    const bool fresh = !std::filesystem::exists(home.root());
+    if (const Status started = start_parts(home, *parsed.options); !started) {
+        if (fresh) remove_half_made(home);
+        return complain("up", started.error());
+    }
+    if (server && gateway) fmt::print("already running; nothing changed\n");
     say_ready(home);
+    say_recovered(home);
     return 0;
 }
 
@@ -202,14 +232,14 @@ int down(const std::vector<std::string>& arguments) {
         const bool was = find_running(home.run_file(name)).has_value();
         if (!stop_process(home.run_file(name), stop_deadline)) {
             fmt::print(stderr, "tandem down: the {} does not end; see {}\n", name, home.log_file(name));
-            return 1;
+            return cli::exit_timeout;
         }
         fmt::print("{} {}\n", name, was ? "stopped" : "was not running");
     }
     if (all) {
         const std::int64_t left = end_leftover_tasks(home, end_deadline);
         fmt::print("tasks ended; {} left\n", left);
-        return left == 0 ? 0 : 1;
+        return left == 0 ? 0 : cli::exit_timeout;
     }
     for (const LiveTask& task : tasks) fmt::print("runs on: {} ({})\n", task.name, task.phase);
     if (!tasks.empty()) fmt::print("tandem up takes them back; tandem down --all ends them\n");
@@ -220,33 +250,22 @@ int status(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
     const auto server = find_running(home.run_file("server"));
     const auto gateway = find_running(home.run_file("gateway"));
-    if (const std::string output = output_of(arguments); output != "table") {
-        std::string json;
-        codec::JsonWriter writer(json);
-        writer.begin_object();
-        writer.key("home");
-        writer.text(home.root());
-        write_process(writer, "server", server);
-        write_process(writer, "gateway", gateway);
-        writer.end_object();
-        if (const auto value = codec::parse_json(json); value && output == "yaml") json = codec::render_yaml(*value);
-        fmt::print("{}{}", json, json.ends_with('\n') ? "" : "\n");
-    } else {
-        const auto line = [](const char* name, const std::optional<RunRecord>& record) {
-            if (record)
-                fmt::print("{:<8} running  {}  pid {}  version {}\n", name, record->url, record->pid, record->version);
-            else
-                fmt::print("{:<8} not running\n", name);
-        };
-        fmt::print("home     {}\n", home.root());
-        line("server", server);
-        line("gateway", gateway);
-        if (server) {
-            Rest rest(home);
-            fmt::print("tasks    {} alive\n", live_tasks(rest).size());
-        }
+    Value told = codec::make_object();
+    told.add("home", codec::make_text(home.root()));
+    told.add("server", describe(server));
+    told.add("gateway", describe(gateway));
+    const auto line = [](const char* name, const std::optional<RunRecord>& record) {
+        if (!record) return fmt::format("{:<8} not running\n", name);
+        return fmt::format("{:<8} running  {}  pid {}  version {}\n", name, record->url, record->pid, record->version);
+    };
+    const std::string output = output_of(arguments);
+    std::string text = fmt::format("home     {}\n", home.root()) + line("server", server) + line("gateway", gateway);
+    if (server && output == "table") {
+        Rest rest(home);
+        text += fmt::format("tasks    {} alive\n", live_tasks(rest).size());
     }
-    return server && gateway ? 0 : 6;
+    answer(output, told, text);
+    return server && gateway ? 0 : cli::exit_unavailable;
 }
 
 std::optional<cli::LocalInstallation> find_local() {

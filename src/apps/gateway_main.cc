@@ -57,7 +57,7 @@ int gateway_main(const std::vector<std::string>& arguments) {
     }
     const auto endpoint = (*gateway)->endpoint();
     const std::string url = (endpoint.loopback() ? "http://" : "https://") + endpoint.text();
-    if (const Status written = write_record(home.run_file("gateway"), record_of_self(url, TANDEM_VERSION)); !written) {
+    if (const Status written = write_record(home.run_file("gateway"), record_of_self(url, TANDEM_VERSION, to_arguments(*parsed.options))); !written) {
         fmt::print(stderr, "tandem gateway: {}\n", written.error().message);
         return 1;
     }

@@ -91,11 +91,23 @@ Status write_file(const std::string& path, std::string_view text) {
     return {};
 }
 
+Status check_secret(const Home& home) {
+    const std::string known = read_file(home.secret()).value_or("");
+    if (!home.exists() || !known.empty()) return {};
+    return fail(ErrorCode::conflict,
+                home.secret() + " is missing, and the store is there: the keys of model servers that run are derived "
+                "from it. Bring the file back from a copy of the home, or draw another: tandem admin new-secret "
+                "(model servers that run must then be started again; API keys stay valid)",
+                "home");
+}
+
+Status draw_secret(const Home& home) { return write_file(home.secret(), crypto::draw_token()); }
+
 Result<Secret> load_secret(const Home& home) {
-    if (const auto known = read_file(home.secret())) return Secret(*known);
-    const std::string drawn = crypto::draw_token();
-    TANDEM_TRY(write_file(home.secret(), drawn));
-    return Secret(drawn);
+    TANDEM_TRY(check_secret(home));
+    if (read_file(home.secret()).value_or("").empty()) TANDEM_TRY(draw_secret(home));
+    TANDEM_LET(text, read_file(home.secret()));
+    return Secret(std::move(text));
 }
 
 }  // namespace tandem::apps

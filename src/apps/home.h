@@ -6,7 +6,8 @@
 //   blobs/ tasks/ checkpoints/            files of models, tasks, checkpoints
 //   gateway/             journal and last feed of the gateway
 //   recovery.json                         a new admin key, to be let in by the next start (tandem admin recover-key)
-//   run/ logs/           what runs now, and what it says
+//   run/ logs/           what runs now, and what it says; run/recovered.json: which keys a recovery has revoked,
+//                        until tandem up has told it
 #pragma once
 
 #include <string>
@@ -27,6 +28,7 @@ class Home {
     std::string secret() const { return root_ + "/secret"; }
     std::string admin_key() const { return root_ + "/admin.key"; }
     std::string recovery() const { return root_ + "/recovery.json"; }
+    std::string recovered() const { return root_ + "/run/recovered.json"; }
     std::string socket() const { return root_ + "/server.sock"; }
     std::string blobs() const { return root_ + "/blobs"; }
     std::string gateway() const { return root_ + "/gateway"; }
@@ -46,8 +48,11 @@ Status lock_home(const Home& home);
 Result<std::string> read_file(const std::string& path);
 // Complete or not at all: temporary file, fsync, rename; mode 0600.
 Status write_file(const std::string& path, std::string_view text);
-// The installation's secret, drawn at the first call.
+// The installation's secret, drawn by the first start. A home with a store that has lost it gets no other by
+// itself: error conflict, with the ways out.
 Result<Secret> load_secret(const Home& home);
+Status check_secret(const Home& home);  // the same, and nothing is drawn
+Status draw_secret(const Home& home);   // another one, whatever there was
 
 std::string environment_or(const char* name, const std::string& otherwise);
 

@@ -31,6 +31,10 @@ std::string help_of(const Plain& verb) {
     return text;
 }
 
+const std::vector<std::string> output_words{"-o",      "--output", "json",     "yaml",          "table",         "-o=json",       "-o=yaml",
+                                            "-o=table", "-ojson",   "-oyaml",   "-otable",       "--output=json", "--output=yaml", "--output=table"};
+constexpr const char* output_line = "-o, --output table|json|yaml";
+
 bool is_help(const std::string& word) { return word == "-h" || word == "--help"; }
 
 cli::HostVerb plain(Plain verb) {
@@ -63,16 +67,17 @@ std::vector<cli::HostVerb> host_verbs() {
         plain({.name = "status",
                .summary = "What runs on this machine",
                .act = status,
-               .words = {"-o", "--output", "json", "yaml", "table", "-o=json", "-ojson", "-oyaml", "-otable", "--output=json",
-                         "--output=yaml", "--output=table"},
-               .option_lines = {"-o, --output table|json|yaml"},
+               .words = output_words,
+               .option_lines = {output_line},
                .examples = {"tandem status", "tandem status -o json"}}),
-        {"admin", "backup, restore, check, export-history, tasks, recover-key: see tandem admin", admin},
+        {"admin", "Backup, restore, check, history, old tasks, lost keys: see tandem admin --help", admin},
         {"sim", "Run the simulator (tandem-sim)", sim},
         plain({.name = "doctor",
                .summary = "Check this machine and its installation",
                .act = doctor,
-               .examples = {"tandem doctor"}}),
+               .words = output_words,
+               .option_lines = {output_line},
+               .examples = {"tandem doctor", "tandem doctor -o json"}}),
     };
 }
 

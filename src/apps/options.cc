@@ -56,7 +56,7 @@ std::string options_file(const Home& home) { return home.root() + "/options.json
 
 Parsed parse_up_options(const std::string& verb, const std::vector<std::string>& arguments, const UpOptions& defaults) {
     UpOptions options = defaults;
-    CLI::App app(verb == "up" ? "Start server and gateway on this machine; again: nothing changes" : "Run the " + verb + " in the foreground",
+    CLI::App app(verb == "up" ? "Start server and gateway on this machine; again: nothing changes; other options need a new start" : "Run the " + verb + " in the foreground",
                  "tandem " + verb);
     declare(app, options);
     app.footer("Examples:\n  tandem " + verb + "\n  tandem " + verb + " --slices 4 --over-commit 2\n"
@@ -126,23 +126,48 @@ Status save_options(const Home& home, const UpOptions& options) {
     return write_file(options_file(home), json + "\n");
 }
 
+namespace {
+
+std::vector<std::pair<std::string, std::string>> list_options(const UpOptions& options) {
+    return {{"--listen", options.listen},
+            {"--gateway", options.gateway},
+            {"--tls-certificate", options.tls_certificate},
+            {"--tls-key", options.tls_key},
+            {"--slices", std::to_string(options.slices)},
+            {"--over-commit", std::to_string(options.over_commit)},
+            {"--runtimes", options.runtimes},
+            {"--python", options.python},
+            {"--segment-mib", std::to_string(options.segment_mib)},
+            {"--history-mib", std::to_string(options.history_mib)},
+            {"--log-level", options.log_level}};
+}
+
+}  // namespace
+
 std::vector<std::string> to_arguments(const UpOptions& options) {
-    std::vector<std::string> words{"--listen",   options.listen,   "--gateway",     options.gateway,
-                                   "--slices",   std::to_string(options.slices),
-                                   "--over-commit", std::to_string(options.over_commit),
-                                   "--segment-mib", std::to_string(options.segment_mib),
-                                   "--history-mib", std::to_string(options.history_mib),
-                                   "--log-level", options.log_level};
-    const auto add = [&](std::string name, const std::string& value) {
-        if (value.empty()) return;
-        words.push_back(std::move(name));
+    std::vector<std::string> words;
+    for (const auto& [name, value] : list_options(options)) {
+        if (value.empty()) continue;
+        words.push_back(name);
         words.push_back(value);
-    };
-    add("--tls-certificate", options.tls_certificate);
-    add("--tls-key", options.tls_key);
-    add("--runtimes", options.runtimes);
-    add("--python", options.python);
+    }
     return words;
+}
+
+UpOptions options_from(const std::vector<std::string>& arguments, const UpOptions& otherwise) {
+    if (arguments.empty()) return otherwise;
+    return parse_up_options("up", arguments, {}).options.value_or(otherwise);
+}
+
+std::vector<std::string> differences(const UpOptions& running, const UpOptions& asked) {
+    const auto now = list_options(running);
+    const auto then = list_options(asked);
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < now.size(); ++i)
+        if (now[i].second != then[i].second)
+            lines.push_back(fmt::format("{} runs with {}, asked for is {}", now[i].first,
+                                        now[i].second.empty() ? "none" : now[i].second, then[i].second));
+    return lines;
 }
 
 Result<Address> parse_address(const std::string& text, const std::string& field) {

@@ -36,6 +36,10 @@ Parsed parse_up_options(const std::string& verb, const std::vector<std::string>&
 UpOptions load_options(const Home& home);  // those kept in the home, or the defaults of this machine
 Status save_options(const Home& home, const UpOptions& options);
 std::vector<std::string> to_arguments(const UpOptions& options);
+// Those that a process runs with, by its record; `otherwise` when it does not say.
+UpOptions options_from(const std::vector<std::string>& arguments, const UpOptions& otherwise);
+// A line each: "--slices runs with 2, asked for is 4".
+std::vector<std::string> differences(const UpOptions& running, const UpOptions& asked);
 
 struct Address {
     std::string host{};

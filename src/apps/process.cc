@@ -73,9 +73,10 @@ bool lives(const RunRecord& record) {
 
 }  // namespace
 
-RunRecord record_of_self(std::string url, std::string version) {
+RunRecord record_of_self(std::string url, std::string version, std::vector<std::string> options) {
     const std::int64_t pid = ::getpid();
-    return {.pid = pid, .start_ticks = start_ticks_of(pid), .boot_id = boot_id(), .url = std::move(url), .version = std::move(version)};
+    return {.pid = pid, .start_ticks = start_ticks_of(pid), .boot_id = boot_id(), .url = std::move(url), .version = std::move(version),
+            .options = std::move(options)};
 }
 
 Status write_record(const std::string& path, const RunRecord& record) {
@@ -92,6 +93,10 @@ Status write_record(const std::string& path, const RunRecord& record) {
     writer.text(record.url);
     writer.key("version");
     writer.text(record.version);
+    writer.key("options");
+    writer.begin_array();
+    for (const std::string& word : record.options) writer.text(word);
+    writer.end_array();
     writer.end_object();
     return write_file(path, json + "\n");
 }
@@ -107,6 +112,8 @@ std::optional<RunRecord> find_running(const std::string& path) {
                      .url = text_of(*document, "url"),
                      .version = text_of(*document, "version")};
     if (!lives(record)) return std::nullopt;
+    if (const codec::Value* options = document->find("options"))
+        for (const codec::Value& word : options->items) record.options.emplace_back(word.text_or_empty());
     return record;
 }
 

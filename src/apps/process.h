@@ -20,9 +20,10 @@ struct RunRecord {
     std::string boot_id{};
     std::string url{};       // what it listens on
     std::string version{};
+    std::vector<std::string> options{};  // that it was started with, as words
 };
 
-RunRecord record_of_self(std::string url, std::string version);
+RunRecord record_of_self(std::string url, std::string version, std::vector<std::string> options);
 Status write_record(const std::string& path, const RunRecord& record);
 // The record, if that very process still lives.
 std::optional<RunRecord> find_running(const std::string& path);

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "cli/session.h"
+
 namespace tandem::apps {
 
 Rest::Rest(const Home& home) : home_(home) {}
@@ -27,11 +29,9 @@ Result<codec::Value> Rest::send(http::Call call) {
     TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
     TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2), .total_deadline = minutes(5)}));
     TANDEM_LET(response, client->send(call));
+    if (response.status >= 400) return pass_on(cli::error_of(response.status, response.body));
     if (response.body.empty()) return codec::make_object();
-    TANDEM_LET(document, codec::parse_json(response.body));
-    if (response.status < 400) return document;
-    const codec::Value* detail = document.find("detail");
-    return fail(ErrorCode::unavailable, detail ? std::string(detail->text_or_empty()) : "status " + std::to_string(response.status));
+    return codec::parse_json(response.body);
 }
 
 Result<codec::Value> Rest::get(const std::string& target) {
@@ -43,6 +43,8 @@ Result<codec::Value> Rest::post(const std::string& target, const std::string& bo
 }
 
 namespace {
+
+constexpr std::size_t refusal_max = 64 * 1024;
 
 // A new, empty file for its owner alone: what a file of this name held, or who could read it, does not matter.
 Status make_private(const std::string& path) {
@@ -73,12 +75,17 @@ Status Rest::fetch(const std::string& target, const std::string& path) {
     TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
     TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2)}));
     int status = 0;
+    std::string refusal;
     http::StreamReader reader{.on_head = [&](const http::Response& head) { status = head.status; return true; },
-                              .on_chunk = [&](std::string_view chunk) { file << chunk; return file.good(); }};
+                              .on_chunk = [&](std::string_view chunk) {
+                                  if (status >= 400 && refusal.size() < refusal_max) refusal += chunk;
+                                  if (status < 400) file << chunk;
+                                  return file.good();
+                              }};
     TANDEM_TRY(client->stream(call, std::move(reader)));
     file.close();
     if (!file) return fail(ErrorCode::storage_full, "can't be written to its end: " + path, "FILE");
-    if (status >= 400) return fail(ErrorCode::unavailable, "the server answers " + std::to_string(status));
+    if (status >= 400) return pass_on(cli::error_of(status, refusal));
     return {};
 }
 

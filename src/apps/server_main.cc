@@ -19,6 +19,7 @@
 #include "apps/process.h"
 #include "apps/world_meters.h"
 #include "blob/blob_store.h"
+#include "codec/json_writer.h"
 #include "codec/manifest.h"
 #include "core/access.h"
 #include "crypto/sha256.h"
@@ -107,6 +108,19 @@ Status bootstrap(server::CoreThread& core, const Home& home, const UpOptions& op
     return {};
 }
 
+// For tandem up, which says it.
+Status tell_revoked(const Home& home, const std::vector<model::ApiKey>& keys) {
+    std::string json;
+    codec::JsonWriter writer(json);
+    writer.begin_object();
+    writer.key("revoked");
+    writer.begin_array();
+    for (const model::ApiKey& key : keys) writer.text(key.meta.name);
+    writer.end_array();
+    writer.end_object();
+    return write_file(home.recovered(), json + "\n");
+}
+
 // What the owner of this home has drawn by `tandem admin recover-key`.
 Status let_recovered_key_in(server::CoreThread& core, const Home& home, const telemetry::Log& log) {
     if (!std::filesystem::exists(home.recovery())) return {};
@@ -115,10 +129,16 @@ Status let_recovered_key_in(server::CoreThread& core, const Home& home, const te
     const codec::Value* key_id = document.find("keyId");
     const codec::Value* digest = document.find("digest");
     if (!key_id || !digest) return fail(ErrorCode::invalid, home.recovery() + " can't be read; remove it, and recover a key again");
-    model::Command command = server::make_recovery(std::string(key_id->text_or_empty()), std::string(digest->text_or_empty()));
+    const codec::Value* revokes = document.find("revokeOthers");
+    const std::vector<model::ApiKey> others =
+        revokes && revokes->boolean ? core.access()->admin_keys() : std::vector<model::ApiKey>{};
+    model::Command command = server::make_recovery(std::string(key_id->text_or_empty()),
+                                                   std::string(digest->text_or_empty()), others);
     if (auto done = submit_and_wait(core, std::move(command)); !done) return in_context(home.recovery(), done.error());
+    if (revokes && revokes->boolean) TANDEM_TRY(tell_revoked(home, others));
     std::filesystem::remove(home.recovery());
-    log.warn("an admin key was recovered by the owner of the home", {{"keyId", key_id->text_or_empty()}});
+    log.warn("an admin key was recovered by the owner of the home",
+             {{"keyId", key_id->text_or_empty()}, {"revoked", static_cast<std::int64_t>(others.size())}});
     return {};
 }
 
@@ -183,13 +203,15 @@ class ServerProcess {
 
     Status start() {
         TANDEM_TRY(check_public(options_));
-        // Before anything is made: a start that can't listen leaves no home behind.
+        // Before anything is made: a start that can't listen, or has no such devices, leaves no home behind.
         TANDEM_TRY(check_is_free(options_.listen, "--listen"));
+        TANDEM_LET(local, local_options(home_, options_));
+        TANDEM_TRY(check_secret(home_));
         TANDEM_TRY(home_.make());
         TANDEM_TRY(lock_home(home_));
         TANDEM_LET(level, telemetry::parse_level(options_.log_level));
         log_ = telemetry::Log::to_stderr(level);
-        TANDEM_TRY(open_parts());
+        TANDEM_TRY(open_parts(std::move(local)));
         TANDEM_TRY(core_->start(TANDEM_VERSION));
         executor_->start();
         if (is_empty()) TANDEM_TRY(bootstrap(*core_, home_, options_, log_));
@@ -218,14 +240,13 @@ class ServerProcess {
         return page && page->items.empty();
     }
 
-    Status open_parts() {
+    Status open_parts(executor::LocalOptions local) {
         TANDEM_LET(secret, load_secret(home_));
         TANDEM_LET(store, store::sqlite::SqliteStore::open(store_options(home_, options_), log_));
         store_ = std::move(store);
         TANDEM_LET(blobs, blob::BlobStore::open({.folder = home_.blobs()}, log_));
         blobs_ = std::move(blobs);
         const core::InputSink sink = [this](model::Input input) { core_->post(std::move(input)); };
-        TANDEM_LET(local, local_options(home_, options_));
         TANDEM_LET(executor, executor::LocalExecutor::open(std::move(local), make_hooks(secret, *blobs_), sink, log_));
         executor_ = std::move(executor);
         TANDEM_LET(prober, probe::Prober::make([this](model::ReplicaProbed report) { core_->post(std::move(report)); }));
@@ -263,7 +284,7 @@ class ServerProcess {
         TANDEM_LET(address, parse_address(options_.listen, "--listen"));
         const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
         const std::string url = fmt::format("{}{}:{}", scheme, host, http_->port());
-        TANDEM_TRY(write_record(home_.run_file("server"), record_of_self(url, TANDEM_VERSION)));
+        TANDEM_TRY(write_record(home_.run_file("server"), record_of_self(url, TANDEM_VERSION, to_arguments(options_))));
         log_.info("server ready", {{"url", url}, {"home", home_.root()}, {"version", TANDEM_VERSION}});
         store_->check_in_background([this](Status status) {
             if (!status) log_.error("store is damaged", {{"error", status.error().message}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/access_view.h"
 
+#include <algorithm>
+
 #include "crypto/api_key.h"
 #include "crypto/sha256.h"
 
@@ -38,6 +40,19 @@ auth::SubjectFacts AccessView::facts_of(const std::string& subject) const {
     const auto it = bindings_.find(subject);
     if (it != bindings_.end()) facts.bindings = it->second;
     return facts;
+}
+
+std::vector<model::ApiKey> AccessView::admin_keys() const {
+    std::vector<model::ApiKey> found;
+    for (const model::ApiKey& key : keys_) {
+        const auto bound = bindings_.find(key.spec.subject);
+        const bool admin = bound != bindings_.end() &&
+                           std::ranges::any_of(bound->second, [](const model::RoleBindingSpec& one) {
+                               return one.role == model::Role::platform_admin;
+                           });
+        if (admin && !key.spec.revoked) found.push_back(key);
+    }
+    return found;
 }
 
 Result<Identity> AccessView::identify(std::string_view key_text, Instant now) const {

@@ -30,6 +30,8 @@ class AccessView {
     // The same for a subject that comes in by another door (the unix socket of its own host).
     auth::SubjectFacts facts_of(const std::string& subject) const;
     const std::vector<model::ApiKey>& keys() const { return keys_; }
+    // Those that let a platform-admin in and are not revoked.
+    std::vector<model::ApiKey> admin_keys() const;
     bool is_disabled(const std::string& subject) const;
 
     // Commits that touch one of these kinds need a new view.

@@ -45,7 +45,8 @@ Bootstrap make_bootstrap() {
     return start;
 }
 
-model::Command make_recovery(const std::string& key_id, const std::string& digest) {
+model::Command make_recovery(const std::string& key_id, const std::string& digest,
+                             const std::vector<model::ApiKey>& revoked) {
     model::Command command;
     command.caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = "recover-key"};
     const auto apply = [&](model::Object object) {
@@ -61,6 +62,10 @@ model::Command make_recovery(const std::string& key_id, const std::string& diges
     key.spec.key_id = key_id;
     key.spec.digest = digest;
     apply(key);
+    for (model::ApiKey other : revoked) {
+        other.spec.revoked = true;
+        apply(std::move(other));
+    }
     return command;
 }
 

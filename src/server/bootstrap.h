@@ -17,8 +17,9 @@ struct Bootstrap {
 };
 Bootstrap make_bootstrap();
 
-// Makes the key with this id and digest an admin's: whoever owns the home drew it while no server ran. Doing it
-// twice changes nothing.
-model::Command make_recovery(const std::string& key_id, const std::string& digest);
+// Makes the key with this id and digest an admin's: whoever owns the home drew it while no server ran. `revoked` are
+// keys that are of no use from then on. Doing it twice changes nothing.
+model::Command make_recovery(const std::string& key_id, const std::string& digest,
+                             const std::vector<model::ApiKey>& revoked = {});
 
 }  // namespace tandem::server

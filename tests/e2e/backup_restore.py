@@ -102,7 +102,7 @@ class BackupRestore(unittest.TestCase):
         tasks = self.it.rest.get("/api/v1/admin/tasks")["items"]
         stray = next(one["task"] for one in tasks if "replica" not in one)
         refused = self.it.run("admin", "tasks", "adopt", stray)
-        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertEqual(refused.returncode, 5, refused.stdout)
         self.assertIn("belongs to nothing", refused.stderr)
         self.it.tandem("admin", "tasks", "adopt", "kept-worker-0")
         self.assertEqual(self.it.tasks()["kept-worker-0"], pids["kept-worker-0"])

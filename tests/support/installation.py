@@ -132,11 +132,16 @@ class Installation:
             print("".join(self.log.read_text(errors="replace").splitlines(True)[-25:]), file=sys.stderr)
         self.close()
 
+    @property
+    def words(self) -> list[str]:
+        """The options, as a start of it takes them."""
+        return [word for pair in self.options.items() for word in pair if word]
+
     # ---- the server ----
 
     def start(self, wait: bool = True) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
-        words = [str(TANDEM), "server"] + [word for pair in self.options.items() for word in pair if word]
+        words = [str(TANDEM), "server", *self.words]
         with self.log.open("ab") as log:
             # In the test's own process group, so that it can't outlive a test that is killed.
             self.server = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
