@@ -107,7 +107,7 @@ class BackupRestore(unittest.TestCase):
         self.it.tandem("admin", "tasks", "adopt", "kept-worker-0")
         self.assertEqual(self.it.tasks()["kept-worker-0"], pids["kept-worker-0"])
         again = self.it.run("admin", "tasks", "adopt", "kept-worker-0")
-        self.assertEqual(again.returncode, 1, again.stdout)
+        self.assertEqual(again.returncode, 3, again.stdout)
         self.it.tandem("admin", "tasks", "end", "ended-worker-0", stray)
         self.it.wait_phase("ended", "failed")
         self.it.wait_phase("kept", "succeeded")
