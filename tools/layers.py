@@ -5,7 +5,9 @@
 The edges between modules are read from the tandem_module lines of src/CMakeLists.txt; there is no second
 table. What a module may take from third parties, and which modules are pure, stands below.
 `layers.py` checks; `layers.py --sizes` also prints the largest files and functions.
-Exceptions to a size stand in tools/size_exceptions.txt with the present size, so that they can only shrink.
+Exceptions to a size stand in tools/size_exceptions.txt with the present size, so that they can only shrink; `--widths`
+(of ./dev lint) also refuses lines wider than 100 columns: files that still have some stand in tools/wide_files.txt with how
+many, which `layers.py --wide` writes anew.
 """
 
 import pathlib
@@ -45,6 +47,7 @@ BANNED_CODE = [
 ]
 FLOAT = re.compile(r"\b(float|double)\b|(?<![\w.'])\d[\d']*\.\d+")
 LIMITS = {"test": (800, 800), "header": (200, 400), "source": (400, 800), "function": (70, 70)}  # soft, hard
+WIDTH_MAX = 100
 BANNED_NAMES = re.compile(r"\b(?:class|struct)\s+(\w*(?:Manager|Helper|Util|Utils|Impl))(?![a-z])")
 BANNED_FILE_NAMES = re.compile(r"(^|[_/])(manager|helpers?|utils?|impl|common|misc)([_./]|$)")
 BANNED_TEXT = re.compile("/" + r"work/|/" + r"tmp/w/|/" + r"tmp/parts\b|\bFIX" + r"ME\b")
@@ -200,6 +203,22 @@ def check_sizes(sizes, exceptions: dict[str, int]) -> list[str]:
     return found
 
 
+def wide_lines(source: str) -> list[int]:
+    """Numbers of the lines that are wider than WIDTH_MAX; a character is a column."""
+    return [number for number, line in enumerate(source.split("\n"), 1) if len(line) > WIDTH_MAX]
+
+
+def check_widths(texts: dict[str, str], allowed: dict[str, int]) -> list[str]:
+    found = []
+    for path, source in texts.items():
+        wide, most = wide_lines(source), allowed.get(path, 0)
+        if len(wide) <= most:
+            continue
+        have = f", {len(wide)} of them where {most} are known" if most else ""
+        found.append(f"src/{path}:{wide[-1]}: line wider than {WIDTH_MAX} columns{have}; clang-format-19 -i breaks most")
+    return found
+
+
 def check_text(files: dict[str, str]) -> list[str]:
     found = []
     for path, text in files.items():
@@ -225,12 +244,23 @@ def read_exceptions(text: str) -> dict[str, int]:
     return {what: int(lines) for lines, what, *_ in rows}
 
 
+def read_sources(root: pathlib.Path) -> dict[str, str]:
+    return {str(p.relative_to(root / "src")): p.read_text()
+            for p in sorted((root / "src").rglob("*")) if p.suffix in (".h", ".cc", ".c")}
+
+
+def write_wide(root: pathlib.Path) -> None:
+    file = root / "tools/wide_files.txt"
+    head = [line for line in file.read_text().splitlines() if line.startswith("#")] if file.exists() else []
+    counts = ((len(wide_lines(source)), path) for path, source in read_sources(root).items())
+    file.write_text("\n".join(head + [f"{count} {path}" for count, path in counts if count]) + "\n")
+
+
 def check_tree(root: pathlib.Path) -> tuple[list[str], list]:
     edges = read_edges((root / "src/CMakeLists.txt").read_text())
     cycle = find_cycle(edges)
     found, sizes = [f"src/CMakeLists.txt: cycle {' -> '.join(cycle)}"] if cycle else [], []
-    texts = {str(p.relative_to(root / "src")): p.read_text()
-             for p in sorted((root / "src").rglob("*")) if p.suffix in (".h", ".cc", ".c")}
+    texts = read_sources(root)
     exposed = exposures({path: text for path, text in texts.items() if path.endswith(".h")})
     for path, source in texts.items():
         module = module_of(path, edges)
@@ -259,7 +289,12 @@ def report_sizes(sizes) -> None:
 
 
 def main() -> int:
+    if "--wide" in sys.argv:
+        write_wide(ROOT)
     found, sizes = check_tree(ROOT)
+    if "--widths" in sys.argv:
+        known = ROOT / "tools/wide_files.txt"
+        found += check_widths(read_sources(ROOT), read_exceptions(known.read_text()) if known.exists() else {})
     for line in found:
         print(line)
     if "--sizes" in sys.argv:

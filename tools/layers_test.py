@@ -190,6 +190,14 @@ TEST(subject, does_things) {
         self.assertEqual(len(layers.check_sizes([("a/b.h", "header", 401)], {})), 1)
         self.assertEqual(len(layers.check_sizes([("a/b.cc", "source", 801)], {})), 1)
 
+    def test_wide_lines_are_found_and_known_ones_do_not_grow(self):
+        wide = "// " + "x" * 98
+        texts = {"a/b.cc": "short\n" + wide + "\n" + "宽" * 100 + "\n"}
+        self.assertIn("src/a/b.cc:2: line wider than 100 columns", layers.check_widths(texts, {})[0])
+        self.assertEqual(layers.check_widths(texts, {"a/b.cc": 1}), [])
+        texts["a/b.cc"] += wide
+        self.assertIn("2 of them where 1 are known", layers.check_widths(texts, {"a/b.cc": 1})[0])
+
     def test_exceptions_only_shrink(self):
         self.assertEqual(len(layers.check_sizes([("a/b.cc", "source", 850)], {"a/b.cc": 900})), 1)
         self.assertEqual(len(layers.check_sizes([], {"a/b.cc": 900})), 1)

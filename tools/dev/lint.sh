@@ -3,11 +3,11 @@
 #
 #   ./dev lint
 #
-# tools/layers.py over the whole tree with a report of sizes, and clang-format on the C++ files that differ
+# tools/layers.py over the whole tree with a report of sizes and lines wider than 100 columns refused, and clang-format on the C++ files that differ
 # from main.
 
 lint_main() {
-    step "lint: layers, purity, sizes" python3 tools/layers.py --sizes
+    step "lint: layers, purity, sizes, widths" python3 tools/layers.py --sizes --widths
     local changed
     mapfile -t changed < <({ git diff --name-only --diff-filter=d main 2>/dev/null; git ls-files -mo --exclude-standard; } |
         grep -E '^(src|tests)/.*\.(h|cc|c)$' | sort -u)
