@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codec/describe.h"
+#include "codec/describe_meta.h"
 #include "model/feed.h"
 #include "model/usage.h"
 
@@ -52,6 +53,8 @@ void describe(auto& v, Of<model::FeedService> auto& s) {
     v.field("phase", s.phase);
     v.field("concurrency", s.concurrency);
     v.field("created", s.created);
+    v.field("trouble", s.trouble);
+    v.field("nextTry", s.next_try);
     v.field("promptProgress", s.prompt_progress);
     v.field("replicas", s.replicas);
 }

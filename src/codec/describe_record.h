@@ -83,6 +83,7 @@ void describe(auto& v, Of<model::TaskExited> auto& s) {
     v.field("task", s.task);
     v.field("exit", s.exit);
     v.field("startError", s.start_error);
+    v.field("lastOutput", s.last_output);
 }
 void describe(auto& v, Of<model::TaskGone> auto& s) {
     v.field("task", s.task);
@@ -109,6 +110,9 @@ void describe(auto& v, Of<model::ListedTask> auto& s) {
     v.field("endpoint", s.endpoint);
     v.field("exit", s.exit);
     v.field("startError", s.start_error);
+    v.field("lastOutput", s.last_output);
+    v.field("node", s.node);
+    v.field("devices", s.devices);
 }
 void describe(auto& v, Of<model::TasksListed> auto& s) {
     v.field("executor", s.executor);
@@ -164,6 +168,7 @@ void describe(auto& v, Of<model::StartTask> auto& s) {
     v.bytes("memory", s.memory_bytes);
     v.field("grace", s.grace);
     v.field("maxRunTime", s.max_run_time);
+    v.field("watchPeriod", s.watch_period);
     v.field("wantsPort", s.wants_port);
     v.field("modelDigest", s.model_digest);
     v.field("wantsRendezvous", s.wants_rendezvous);
@@ -238,6 +243,8 @@ void describe(auto& v, Of<model::LiveTask> auto& s) {
 void describe(auto& v, Of<model::LiveStray> auto& s) {
     v.field("task", s.task);
     v.field("handle", s.handle);
+    v.field("node", s.node);
+    v.field("devices", s.devices);
 }
 void describe(auto& v, Of<model::LiveLoad> auto& s) {
     v.field("gateway", s.gateway);

@@ -83,6 +83,15 @@ void describe(auto& v, Of<model::ServiceSpec> auto& s) {
     v.field("preemptible", s.preemptible);
 }
 
+void describe(auto& v, Of<model::ReplicaEnd> auto& s) {
+    v.named("ReplicaEnd");
+    v.field("replica", s.replica);
+    v.field("task", s.task);
+    v.field("wasReady", s.was_ready);
+    v.field("at", s.at);
+    v.field("reason", s.reason);
+}
+
 void describe(auto& v, Of<model::ServiceStatus> auto& s) {
     v.named("ServiceStatus");
     v.field("phase", s.phase);
@@ -95,6 +104,7 @@ void describe(auto& v, Of<model::ServiceStatus> auto& s) {
     v.field("refusedVersion", s.refused_version,
             {.note = "given up on; not tried again until another is wanted"});
     v.field("startsFailed", s.starts_failed, {.note = "in a row"});
+    v.field("lastFailure", s.last_failure, {.note = "the newest replica that ended unasked"});
     v.field("notBefore", s.not_before);
     v.field("nextRank", s.next_rank);
 }

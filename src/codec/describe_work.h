@@ -65,7 +65,8 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.named("ReplicaStatus");
     v.field("phase", s.phase);
     v.field("reason", s.reason);
-    v.field("epoch", s.epoch, {.note = "grows by one with each start"});
+    v.field("epoch", s.epoch, {.note = "grows with each start; a restore lets it jump"});
+    v.field("starts", s.starts, {.note = "how often it was started"});
     v.field("taskGeneration", s.task_generation, {.note = "of the installation, at that start"});
     v.field("node", s.node);
     v.field("devices", s.devices);
@@ -75,6 +76,7 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("ranFrom", s.ran_from, {.note = "when its process began, as its shim recorded it"});
     v.field("lastAttempt", s.last_attempt, {.note = "the epoch before, when the row was taken over at once"});
     v.field("started", s.started);
+    v.field("readySince", s.ready_since, {.note = "services: when it had generated its token"});
     v.field("finished", s.finished);
     v.field("draining", s.draining, {.note = "gets nothing new"});
     v.field("stopAt", s.stop_at, {.note = "when a draining replica is stopped"});
@@ -168,7 +170,8 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.field("reason", s.reason);
     v.field("ending", s.ending, {.note = "why the current attempt is being ended"});
     v.field("observedGeneration", s.observed_generation);
-    v.field("epoch", s.epoch, {.note = "of the current or last start"});
+    v.field("epoch", s.epoch, {.note = "of the current or last start; a restore lets it jump"});
+    v.field("starts", s.starts, {.note = "how often it was started"});
     v.field("failures", s.failures);
     v.field("preemptions", s.preemptions);
     v.field("stepsLost", s.steps_lost, {.note = "beyond the checkpoints resumed from"});

@@ -124,6 +124,17 @@ constexpr Sentence catalogue[] = {
     {"{replicas} replicas are ready", "{replicas} 个副本已就绪"},
     {"attempt {attempt} failed[; at most {limit} retries are allowed][; tried again at {until}]",
      "第 {attempt} 次尝试失败[；最多允许重试 {limit} 次][；将于 {until} 重试]"},
+    {"suspended by {by}", "由 {by} 挂起"},
+    {"resumed by {by}", "由 {by} 恢复"},
+    {"task {task} of before a restore was taken over by {by}", "恢复之前的进程实例 {task} 由 {by} 接管"},
+    {"task {task} of before a restore was ended by {by}", "恢复之前的进程实例 {task} 由 {by} 结束"},
+    {"replica {replica} ended with exit code {code}[ after {ran}][; its last lines: {output}]"
+     "|replica {replica} was ended by signal {signal}[ after {ran}][; its last lines: {output}]",
+     "副本 {replica} 以退出码 {code} 结束[，运行 {ran}][；最后输出：{output}]"
+     "|副本 {replica} 被信号 {signal} 终止[，运行 {ran}][；最后输出：{output}]"},
+    {"{devices} devices of node {node} are taken by {tasks} tasks of before a restore that belong to nothing; "
+     "tandem admin tasks list",
+     "节点 {node} 的 {devices} 个设备被恢复之前的 {tasks} 个无主进程实例占用；见 tandem admin tasks list"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

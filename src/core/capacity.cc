@@ -43,7 +43,22 @@ void charge(Turn& turn, const model::Replica& replica, model::LedgerState state)
                                attribution_of(replica), turn.now, runs ? replica.status.ran_from : std::nullopt);
 }
 
+namespace {
+
+bool is_taken(const State& state, const model::Replica& replica) {
+    const model::Node* node = state.table<model::Node>().find_named(replica.status.node);
+    if (!node) return false;
+    for (const model::DeviceShare& share : replica.status.devices)
+        for (const model::Device& device : node->status.devices)
+            if (device.index == share.index && !device.taken_by.empty()) return true;
+    return false;
+}
+
+}  // namespace
+
 bool hold_if_free(Turn& turn, const model::Replica& replica) {
+    // Which tasks of before a restore live, and where, is not known until the executors have listed theirs.
+    if (turn.state.live.recovering || is_taken(turn.state, replica)) return false;
     const sched::Entry* entry = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank);
     TANDEM_ASSERT(entry, "a claimed replica must have an entry");
     if (entry->kind == sched::EntryKind::claim &&
@@ -72,6 +87,10 @@ void release(Turn& turn, const model::Replica& replica, const Release& how) {
     }
     for (const model::DeviceShare& share : replica.status.devices)
         turn.state.book.release({replica.status.node, share.index}, replica.meta.id, closing, turn.now);
+    touch_claimed(turn);
+}
+
+void touch_claimed(Turn& turn) {
     for (const auto& [waiting, unused] : turn.state.live.claimed.rows()) {
         const bool is_job = turn.table<model::Job>().find(waiting) != nullptr;
         touch(turn, is_job ? model::Kind::job : model::Kind::service, waiting);

@@ -90,7 +90,7 @@ Outcome create_row(Turn& turn, const model::Caller& caller, T row) {
 }
 
 template <class T>
-Result<Outcome> update_row(Turn& turn, const T& wanted, const T& old) {
+Result<Outcome> update_row(Turn& turn, const model::Caller& caller, const T& wanted, const T& old) {
     Outcome outcome{.key = key_of_row(old), .uid = old.meta.uid, .generation = old.meta.generation};
     if (wanted.meta.generation > 0 && wanted.meta.generation != old.meta.generation)
         return fail(ErrorCode::conflict,
@@ -101,6 +101,8 @@ Result<Outcome> update_row(Turn& turn, const T& wanted, const T& old) {
     const bool same_spec = wanted.spec == old.spec;
     if (same_spec && wanted.meta.labels == old.meta.labels && wanted.meta.annotations == old.meta.annotations)
         return outcome;
+    if constexpr (T::kind == model::Kind::job)
+        if (wanted.spec.suspend != old.spec.suspend) note_suspend(turn, caller, old, wanted.spec.suspend);
     T& row = turn.table<T>().edit(old.meta.id);
     row.spec = wanted.spec;
     row.meta.labels = wanted.meta.labels;
@@ -138,7 +140,7 @@ Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const mode
         [&]<class T>(const T& wanted) -> Result<Outcome> {
             const T* before = old ? &std::get<T>(*old) : nullptr;
             TANDEM_TRY(check_references(turn.state, wanted, before));
-            if (before) return update_row(turn, wanted, *before);
+            if (before) return update_row(turn, caller, wanted, *before);
             return create_row(turn, caller, wanted);
         },
         object);
@@ -207,7 +209,7 @@ Result<Outcome> decide_task(Turn& turn, const model::Caller& caller, const model
         model::Replica nobodys;  // it has no row; who may decide on all of them may decide on it
         nobodys.meta.name = key.name;
         TANDEM_TRY(authorise(turn, caller, action, Object{nobodys}, true));
-        TANDEM_TRY(end_stray(turn, *stray));
+        TANDEM_TRY(end_stray(turn, *stray, caller.subject));
         return Outcome{.key = key, .uid = stray->uid, .changed = true};
     }
     const model::Replica* replica =
@@ -218,7 +220,8 @@ Result<Outcome> decide_task(Turn& turn, const model::Caller& caller, const model
     TANDEM_TRY(authorise(turn, caller, action, Object{*replica}, true));
     const Outcome outcome{.key = key, .uid = replica->meta.uid, .generation = replica->meta.generation, .changed = true};
     const bool adopts = std::holds_alternative<model::AdoptTask>(action);
-    TANDEM_TRY(adopts ? adopt_old_task(turn, replica->meta.id) : end_old_task(turn, replica->meta.id));
+    TANDEM_TRY(adopts ? adopt_old_task(turn, replica->meta.id, caller.subject)
+                      : end_old_task(turn, replica->meta.id, caller.subject));
     return outcome;
 }
 

@@ -60,6 +60,8 @@ Result<bool> Act::cancel() const {
 }
 
 Result<bool> Act::retry() const {
+    if (!is_over() && job.spec.suspend)
+        return fail(ErrorCode::conflict, fmt::format("job \"{}\" is suspended, not over: resume it", job.meta.name));
     if (job.status.phase != Phase::failed && job.status.phase != Phase::cancelled)
         return unfit("a failed or cancelled job is tried again");
     Job& edited = edit();
@@ -95,6 +97,7 @@ Result<bool> Act::release(bool any) const {
 Result<bool> Act::set_suspend(bool wanted) const {
     if (is_over()) return unfit("a job that is not over is suspended or resumed");
     if (job.spec.suspend == wanted) return false;
+    note_suspend(turn, caller, job, wanted);
     Job& edited = edit();
     edited.spec.suspend = wanted;
     edited.meta.generation += 1;
@@ -147,6 +150,11 @@ Result<bool> Act::front() const {
 }
 
 }  // namespace
+
+void note_suspend(Turn& turn, const model::Caller& caller, const Job& job, bool wanted) {
+    turn.note(key_of_row(job), job.meta.uid,
+              reason_of(wanted ? ReasonCode::suspended_by_request : ReasonCode::resumed, {{"by", caller.subject}}));
+}
 
 Result<bool> act_on_job(Turn& turn, const model::Caller& caller, JobAct act, RowId id,
                         bool may_release_all) {

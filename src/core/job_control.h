@@ -7,6 +7,9 @@
 
 namespace tandem::core {
 
+// The event of spec.suspend that changes, by whatever way.
+void note_suspend(Turn& turn, const model::Caller& caller, const model::Job& job, bool wanted);
+
 // Returns whether anything changed. `may_release_all`: also the holds of others.
 Result<bool> act_on_job(Turn& turn, const model::Caller& caller, model::JobAct act, RowId id,
                         bool may_release_all);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/test_world.h"
 
 namespace tandem::core {
@@ -78,6 +80,58 @@ TEST(job_control, suspended_job_saves_gives_its_device_away_and_goes_on_when_res
     EXPECT_EQ(world.job_named("train").status.epoch, 2);
     EXPECT_EQ(world.driver.state().book.check(), "");
     EXPECT_EQ(world.driver.state().planner.recount(), "");
+}
+
+std::int64_t booked(const TestWorld& world, model::LedgerState state) {
+    std::int64_t ms = 0;
+    for (const model::BatchRecord& record : world.records)
+        for (const model::UsageRecord& row : record.usage)
+            if (row.state == state) ms += (row.to - row.from).ms;
+    return ms;
+}
+
+std::int64_t count_events(const TestWorld& world, ReasonCode code) {
+    std::int64_t count = 0;
+    for (const model::BatchRecord& record : world.records)
+        count += std::ranges::count_if(record.events, [&](const auto& event) { return event.reason.code == code; });
+    return count;
+}
+
+TEST(job_control, suspended_time_and_what_a_wished_stop_lost_are_booked_as_such) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("train", 1));
+    world.start_all();
+    world.pass(seconds(10));
+    act(world, "train", JobAct::suspend);
+    world.stop_all(75, 0);
+    world.pass(seconds(20));
+    act(world, "train", JobAct::resume);
+    EXPECT_GE(booked(world, model::LedgerState::lost_to_request), 10'000);
+    EXPECT_EQ(booked(world, model::LedgerState::lost_to_preemption), 0);
+    EXPECT_GE(booked(world, model::LedgerState::suspended), 20'000);
+    EXPECT_LE(booked(world, model::LedgerState::queued), 10);
+    EXPECT_EQ(world.driver.state().book.check(), "");
+}
+
+TEST(job_control, suspending_and_resuming_are_events_by_whatever_way) {
+    TestWorld world;
+    add_person(world, "ada", model::Role::algorithm_user);
+    world.apply(TestWorld::job("train", 1));
+    act(world, "train", JobAct::suspend, "user:ada");
+    act(world, "train", JobAct::suspend, "user:ada");
+    EXPECT_EQ(count_events(world, ReasonCode::suspended_by_request), 1);
+    EXPECT_FALSE(apply_as(world, TestWorld::job("train", 1), "ada").error);  // spec.suspend is false again
+    EXPECT_EQ(count_events(world, ReasonCode::resumed), 1);
+}
+
+TEST(job_control, retry_of_a_suspended_job_names_what_is_right) {
+    TestWorld world;
+    world.apply(TestWorld::job("train", 1));
+    act(world, "train", JobAct::suspend);
+    const model::Answer answer = act(world, "train", JobAct::retry);
+    ASSERT_TRUE(answer.error);
+    EXPECT_NE(answer.error->message.find("resume"), std::string::npos);
 }
 
 TEST(job_control, claimed_job_that_is_suspended_gives_its_claims_back) {

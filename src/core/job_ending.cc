@@ -47,13 +47,20 @@ bool loses_work(Ending ending) {
     return ending == Ending::failed || ending == Ending::preempted || ending == Ending::requeued;
 }
 
+model::LedgerState lost_state(Ending ending) {
+    switch (ending) {
+        case Ending::failed: return model::LedgerState::failed_rerun;
+        case Ending::requeued: return model::LedgerState::lost_to_request;
+        default: return model::LedgerState::lost_to_preemption;
+    }
+}
+
 void release_attempt(Turn& turn, const Job& job) {
     Release how;
     if (loses_work(job.status.ending)) {
         const bool saved = job.status.checkpoint && job.status.started && job.status.checkpoint->at >= *job.status.started;
         how.safe_at = saved ? job.status.checkpoint->at : job.status.started;
-        how.lost = job.status.ending == Ending::failed ? model::LedgerState::failed_rerun
-                                                       : model::LedgerState::lost_to_preemption;
+        how.lost = lost_state(job.status.ending);
     }
     for (RowId id : replicas_of(turn.state, job.meta.id)) {
         const Replica& replica = turn.state.table<Replica>().get(id);

@@ -12,10 +12,11 @@ using model::ReasonCode;
 
 // A shim stops its task itself; only one that does not report by then is stopped from here.
 constexpr Duration shim_margin = seconds(10);
-// Executors look at progress files each second and tell of output alone at most each five: what is known of a rank
-// may be that much older than what it did.
-constexpr Duration beat_margin = seconds(2);
-constexpr Duration output_margin = seconds(7);
+constexpr Duration period_min = milliseconds(100);
+constexpr Duration period_max = seconds(5);
+// For the way of a report: a sixteenth of the limit, within these.
+constexpr Duration way_min = milliseconds(500);
+constexpr Duration way_max = seconds(5);
 
 struct Alarm {
     Instant at{};
@@ -32,9 +33,12 @@ std::optional<Alarm> silence_alarm(const State& state, const model::Job& job, co
     const TaskLife life = found ? *found : TaskLife{};
     const Instant started = replica.status.started.value_or(Instant{});
     const std::string rank = std::to_string(replica.spec.rank);
+    // What is known of a rank may be so much older than what it did.
+    const Duration period = watch_period(job.spec);
     const auto alarm = [&](ReasonCode code, Instant last, Duration limit) {
-        const Duration margin = code == ReasonCode::output_silent ? output_margin : beat_margin;
-        return Alarm{last + limit + margin, reason_of(code, {{"rank", rank}, {"silence", render_duration(limit)}})};
+        const Duration way{std::clamp(limit.ms / 16, way_min.ms, way_max.ms)};
+        return Alarm{last + limit + period + way,
+                     reason_of(code, {{"rank", rank}, {"silence", render_duration(limit)}})};
     };
     if (job.spec.heartbeat_timeout && life.beat)
         return alarm(ReasonCode::heartbeat_lost, std::max(*life.beat, started), *job.spec.heartbeat_timeout);
@@ -46,6 +50,14 @@ std::optional<Alarm> silence_alarm(const State& state, const model::Job& job, co
 }
 
 }  // namespace
+
+Duration watch_period(const model::JobSpec& spec) {
+    std::optional<Duration> least;
+    for (const auto& limit : {spec.heartbeat_timeout, spec.silence_timeout})
+        if (limit && (!least || *limit < *least)) least = limit;
+    if (!least) return {};
+    return {std::clamp(least->ms / 8, period_min.ms, period_max.ms)};
+}
 
 void watch_job(Turn& turn, RowId id) {
     const model::Job& job = turn.state.table<model::Job>().get(id);

@@ -83,7 +83,8 @@ void reconcile_pending(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     if (job.status.cancel_requested || job.meta.deletion_requested)
         return finish_job(turn, id, Phase::cancelled, job.status.reason);
-    turn.state.book.queue(id, devices_wanted(job), waiting_attribution(turn.state, job), turn.now);
+    const auto waits_as = job.spec.suspend ? model::LedgerState::suspended : model::LedgerState::queued;
+    turn.state.book.queue(id, devices_wanted(job), waits_as, waiting_attribution(turn.state, job), turn.now);
     if (auto waits = why_not_queued(turn, job)) {
         if (waits->code == ReasonCode::dependency_never_met)
             return finish_job(turn, id, Phase::cancelled, std::move(*waits));
@@ -112,6 +113,7 @@ void start_job(Turn& turn, RowId id) {
     job.status.phase = Phase::starting;
     job.status.reason = {};
     job.status.epoch = std::max(job.status.epoch, turn.state.meta.epoch_base) + 1;
+    job.status.starts += 1;
     job.status.started = turn.now;
     job.status.finished.reset();
     job.status.not_before.reset();
@@ -120,6 +122,7 @@ void start_job(Turn& turn, RowId id) {
         Replica& replica = turn.table<Replica>().edit(replica_id);
         if (replica.status.phase != Phase::claimed) continue;
         replica.status.epoch = job.status.epoch;
+        replica.status.starts += 1;
         replica.status.task_generation = turn.state.meta.generation;
         replica.status.started = turn.now;
         allocate(turn, replica);
@@ -291,6 +294,7 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
         if (last && replica.status.exit) last->exit_at = replica.status.exit->at;
         replica.status = {.phase = Phase::claimed,
                           .epoch = job.status.epoch,
+                          .starts = replica.status.starts,
                           .node = placed.node,
                           .devices = placed.devices,
                           .last_attempt = last};

@@ -108,6 +108,28 @@ TEST(job, silent_rank_is_found_by_its_heartbeat) {
     EXPECT_EQ(world.job_named("train").status.reason.code, model::ReasonCode::heartbeat_lost);
 }
 
+TEST(job, silence_is_found_within_a_second_or_a_quarter_of_its_limit) {
+    for (const bool beats : {true, false})
+        for (const std::int64_t limit : {1, 2, 4, 8, 20, 60, 600}) {
+            TestWorld world;
+            world.add_node("n1", 1);
+            model::Job job = TestWorld::job("train", 1);
+            (beats ? job.spec.heartbeat_timeout : job.spec.silence_timeout) = seconds(limit);
+            world.apply(job);
+            ASSERT_EQ(world.open<model::StartTask>().size(), 1u);
+            const Duration told_within = world.open<model::StartTask>().front().watch_period;
+            EXPECT_LE(told_within.ms, std::min<std::int64_t>(limit * 125, 5000));
+            world.start_all();
+            const Instant last = world.now;
+            world.run({model::TaskProgress{.task = world.tasks_of("train")[0], .step = 1, .beat = last, .output = last}});
+            world.pass(seconds(limit));
+            EXPECT_EQ(world.phase_of("train"), Phase::running) << limit;
+            const Duration patience{std::max<std::int64_t>(1000, limit * 250)};
+            world.pass(last + seconds(limit) + patience - world.now);
+            EXPECT_EQ(world.phase_of("train"), Phase::stopping) << limit;
+        }
+}
+
 TEST(job, silent_output_is_found_when_there_is_no_heartbeat) {
     TestWorld world;
     world.add_node("n1", 1);
@@ -115,9 +137,9 @@ TEST(job, silent_output_is_found_when_there_is_no_heartbeat) {
     job.spec.silence_timeout = seconds(5);
     world.apply(job);
     world.start_all();
-    world.pass(seconds(11));  // output alone is told each five seconds
+    world.pass(seconds(5));
     EXPECT_EQ(world.phase_of("quiet"), Phase::running);
-    world.pass(seconds(2));
+    world.pass(milliseconds(1250));
     EXPECT_EQ(world.job_named("quiet").status.reason.code, model::ReasonCode::output_silent);
 }
 

@@ -11,7 +11,7 @@ model::LiveMemory remember(const State& state) {
     model::LiveMemory memory{.recovering = live.recovering};
     for (const auto& [task, life] : live.tasks.rows())
         memory.tasks.push_back({.task = task, .step = life.step, .beat = life.beat, .output = life.output});
-    for (const auto& [task, handle] : live.strays.rows()) memory.strays.push_back({.task = task, .handle = handle});
+    for (const auto& [task, stray] : live.strays.rows()) memory.strays.push_back(stray);
     for (const auto& [key, load] : live.loads.rows()) memory.loads.push_back({.gateway = key.second, .load = load});
     for (const auto& [service, at] : live.last_request.rows()) memory.requests.push_back({.service = service, .at = at});
     for (const auto& [subject, seen] : live.denials.rows())
@@ -28,7 +28,7 @@ void recall(State& state, const model::LiveMemory& memory) {
     live.look_at_all = true;
     for (const model::LiveTask& one : memory.tasks)
         live.tasks.put(one.task, {.step = one.step, .beat = one.beat, .output = one.output});
-    for (const model::LiveStray& one : memory.strays) live.strays.put(one.task, one.handle);
+    for (const model::LiveStray& one : memory.strays) live.strays.put(one.task, one);
     for (const model::LiveLoad& one : memory.loads) live.loads.put({one.load.service, one.gateway}, one.load);
     for (const model::LiveRequest& one : memory.requests) live.last_request.put(one.service, one.at);
     for (const model::LiveDenial& one : memory.denials) live.denials.put(one.subject, {.since = one.since, .count = one.count});

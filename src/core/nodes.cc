@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/capacity.h"
+
 namespace tandem::core {
 namespace {
 
@@ -46,7 +48,29 @@ bool in_use(const State& state, const std::string& node, std::int64_t device) {
     return false;
 }
 
+void set_taken(const State& state, const std::string& node, std::vector<model::Device>& devices) {
+    for (model::Device& device : devices) device.taken_by.clear();
+    for (const auto& [task, stray] : state.live.strays.rows()) {
+        if (stray.node != node) continue;
+        for (const model::DeviceShare& share : stray.devices)
+            for (model::Device& device : devices)
+                if (device.index == share.index && device.taken_by.empty()) device.taken_by = task.text();
+    }
+}
+
 }  // namespace
+
+void mark_taken(Turn& turn, const std::string& name) {
+    const Node* known = turn.state.table<Node>().find_named(name);
+    if (!known) return;
+    std::vector<model::Device> devices = known->status.devices;
+    set_taken(turn.state, name, devices);
+    if (devices == known->status.devices) return;
+    Node& node = turn.table<Node>().edit(known->meta.id);
+    node.status.devices = std::move(devices);
+    turn.state.planner.put_node(node);
+    touch_claimed(turn);
+}
 
 void put_holds(State& state, const Pool& pool) {
     std::int64_t part = 0;
@@ -78,6 +102,7 @@ void on_node_reported(Turn& turn, const model::NodeReported& input) {
             turn.state.book.remove_device({input.name, old.index}, turn.now);
         }
     }
+    set_taken(turn.state, input.name, status.devices);
     if (status != node.status) node.status = std::move(status);
     turn.state.planner.put_node(node);
     for (const model::Device& device : node.status.devices) own_device(turn.state, input.name, device, turn.now);

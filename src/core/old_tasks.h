@@ -7,6 +7,9 @@
 //   end     the task is stopped by that name, and proved gone; the workload goes on by its own rules
 //
 // A task that ends by itself is believed at once. Errors: conflict, with what is possible instead.
+//
+// Devices that such a task sits on and that no row of it has (nothing means it, or it was started elsewhere after the
+// backup) are marked in their node's row (Device::taken_by): the planner gives them to nobody until it is gone.
 #pragma once
 
 #include "core/turn.h"
@@ -20,9 +23,15 @@ void doubt_old_tasks(Turn& turn);
 // What an executor has: a doubted row learns the epoch, handle and endpoint of its task that lives.
 void recognise_old_task(Turn& turn, const model::ListedTask& listed);
 
-Status adopt_old_task(Turn& turn, RowId replica);
-Status end_old_task(Turn& turn, RowId replica);
+// It is proved gone: its devices are free again.
+void forget_stray(Turn& turn, const model::TaskName& task);
+
+// `by`: the operator, for the event.
+Status adopt_old_task(Turn& turn, RowId replica, const std::string& by);
+Status end_old_task(Turn& turn, RowId replica, const std::string& by);
 // A task that no restored row means: its workload was started, or made, after the backup.
-Status end_stray(Turn& turn, const model::TaskName& task);
+Status end_stray(Turn& turn, const model::TaskName& task, const std::string& by);
+// Whose row that is, when a task of that name has one.
+const model::Replica* find_row_of(const State& state, const model::TaskName& task);
 
 }  // namespace tandem::core

@@ -5,6 +5,7 @@
 
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/replica_end.h"
 #include "core/service_view.h"
 #include "core/start_task.h"
 #include "serving/rollout.h"
@@ -19,8 +20,6 @@ using model::Service;
 using model::ServicePhase;
 
 constexpr std::int64_t starts_limit = 3;
-constexpr Duration backoff_first = seconds(2);
-constexpr Duration backoff_max = minutes(5);
 // Between "gets nothing new" in every gateway and TERM; an engine then still finishes what it has.
 constexpr Duration drain_settle = milliseconds(500);
 
@@ -46,41 +45,6 @@ void drain_replica(Turn& turn, RowId id) {
     replica.status.stop_at = turn.now + drain_settle;
 }
 
-void note_failed_start(Turn& turn, Service& service, model::Reason reason) {
-    service.status.starts_failed += 1;
-    const std::int64_t doublings = std::min<std::int64_t>(service.status.starts_failed - 1, 16);
-    service.status.not_before = turn.now + Duration{std::min(backoff_max.ms, backoff_first.ms << doublings)};
-    service.status.reason = reason;
-    turn.note(key_of_row(service), service.meta.uid, std::move(reason));
-}
-
-model::Reason end_reason(const Replica& replica) {
-    if (replica.status.reason.code != ReasonCode::none) return replica.status.reason;
-    std::string detail = "its process is gone";
-    if (replica.status.exit)
-        detail = replica.status.exit->signal != 0 ? "killed by signal " + std::to_string(replica.status.exit->signal)
-                                                  : "exit code " + std::to_string(replica.status.exit->code);
-    return reason_of(ReasonCode::replica_failed, {{"replica", replica.meta.name}, {"detail", detail}});
-}
-
-// Replicas whose process is proved gone leave; one that nobody had asked to stop counts as a failed start
-// when it never was ready.
-void bury_gone(Turn& turn, RowId id) {
-    for (RowId replica_id : replicas_of(turn.state, id)) {
-        const Replica replica = turn.state.table<Replica>().get(replica_id);
-        if (!is_gone(replica)) continue;
-        const bool wished = replica.status.draining || replica.status.stop_at.has_value();
-        if (!wished) {
-            Service& service = turn.table<Service>().edit(id);
-            TANDEM_REACHED("service.replica_lost");
-            note_failed_start(turn, service, end_reason(replica));
-        }
-        release(turn, replica, {});
-        turn.state.live.tasks.erase(task_name(turn.state, replica));
-        turn.table<Replica>().erase(replica_id);
-    }
-}
-
 void start_claimed(Turn& turn, RowId id) {
     const Service& service = turn.state.table<Service>().get(id);
     bool waits = false;
@@ -100,6 +64,7 @@ void start_claimed(Turn& turn, RowId id) {
         }
         Replica& replica = turn.table<Replica>().edit(replica_id);
         replica.status.epoch = std::max(replica.status.epoch, turn.state.meta.epoch_base) + 1;
+        replica.status.starts += 1;
         replica.status.task_generation = turn.state.meta.generation;
         replica.status.started = turn.now;
         allocate(turn, replica);
@@ -133,7 +98,7 @@ void stop_overdue(Turn& turn, RowId id) {
             ReasonCode::not_ready_in_time,
             {{"replica", edited.meta.name}, {"timeout", render_duration(timeout)}, {"detail", detail}});
         stop_replica(turn, replica_id, {});
-        note_failed_start(turn, turn.table<Service>().edit(id), reason);
+        keep_failure(turn, id, turn.state.table<Replica>().get(replica_id), reason);
     }
 }
 
@@ -258,12 +223,14 @@ void decide_desired(Turn& turn, RowId id, std::optional<Instant>& look) {
     turn.state.live.scale.put(id, decision.memory);
     keep_earliest(look, decision.next_look_at);
     if (decision.desired == service.status.desired) return;
+    const bool wakes = service.status.desired == 0;
     Service& edited = turn.table<Service>().edit(id);
     edited.status.desired = decision.desired;
     edited.status.reason = decision.reason;
     turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
-    if (decision.desired > 0 && edited.status.starts_failed >= starts_limit && edited.status.not_before &&
-        *edited.status.not_before <= turn.now)
+    // What its starts came to before it slept is not held against it for ever.
+    const bool may_try = edited.status.not_before && *edited.status.not_before <= turn.now;
+    if (decision.desired > 0 && may_try && (wakes || edited.status.starts_failed >= starts_limit))
         edited.status.starts_failed = 0;
 }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/replica_end.h"
 #include "core/test_world.h"
 
 namespace tandem::core {
@@ -98,6 +101,74 @@ TEST_F(ServiceTest, killed_replica_is_replaced) {
     make_ready();
     EXPECT_EQ(service().status.ready, 1);
     EXPECT_EQ(service().status.phase, ServicePhase::ready);
+}
+
+TEST_F(ServiceTest, server_that_ends_at_its_start_tells_how_and_a_call_need_not_wait) {
+    add_service();
+    load(1, 0);
+    EXPECT_EQ(trouble_of(world.driver.state(), service()).code, model::ReasonCode::none);
+    world.start_all();
+    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    world.now = world.now + milliseconds(1200);
+    world.run({model::TaskExited{.task = task, .exit = {.code = 3, .at = world.now}, .last_output = "bad flag: --x"}});
+    const model::Reason& reason = service().status.reason;
+    EXPECT_EQ(reason.code, model::ReasonCode::replica_ended);
+    ASSERT_EQ(reason.params.size(), 4u);
+    EXPECT_EQ(reason.params[0].value, "chat-server-0");
+    EXPECT_EQ(reason.params[1], (model::ReasonParam{"code", "3"}));
+    EXPECT_EQ(reason.params[2].name, "ran");
+    EXPECT_EQ(reason.params[3], (model::ReasonParam{"output", "bad flag: --x"}));
+    ASSERT_TRUE(service().status.last_failure);
+    EXPECT_EQ(service().status.last_failure->task, task.text());
+    EXPECT_FALSE(service().status.last_failure->was_ready);
+    const model::Reason trouble = trouble_of(world.driver.state(), service());
+    EXPECT_EQ(trouble.code, model::ReasonCode::replica_ended);
+    EXPECT_EQ(trouble.params.size(), 3u) << "the words of its process are not for callers";
+    EXPECT_TRUE(std::ranges::any_of(world.records.back().events, [](const auto& event) {
+        return event.reason.code == model::ReasonCode::replica_ended;
+    }));
+    world.pass(seconds(3));
+    make_ready();
+    EXPECT_EQ(trouble_of(world.driver.state(), service()).code, model::ReasonCode::none);
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::ready);
+}
+
+TEST_F(ServiceTest, ready_replica_that_is_killed_is_told_so_and_calls_wait_for_the_next) {
+    add_service();
+    load(1, 0);
+    world.start_all();
+    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    world.run({model::ReplicaProbed{.task = task, .ready = false, .detail = "connection refused"}});
+    make_ready();
+    EXPECT_EQ(world.driver.state().table<model::Replica>().rows().begin()->second.status.reason, model::Reason{});
+    load(0, 1);
+    world.exit_task(task, -1, 9);
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::replica_ended);
+    EXPECT_EQ(service().status.reason.params.at(1), (model::ReasonParam{"signal", "9"}));
+    EXPECT_EQ(trouble_of(world.driver.state(), service()).code, model::ReasonCode::none);
+}
+
+TEST_F(ServiceTest, starting_server_that_is_killed_is_not_told_by_its_last_probe) {
+    add_service();
+    load(1, 0);
+    world.start_all();
+    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    world.run({model::ReplicaProbed{.task = task, .ready = false, .detail = "connection refused"}});
+    world.exit_task(task, -1, 9);
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::replica_ended);
+    EXPECT_EQ(service().status.starts_failed, 1);
+}
+
+TEST_F(ServiceTest, lost_shim_of_a_replica_is_an_event_of_its_service) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    load(0, 1);
+    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    world.run({model::TaskGone{.task = task, .detail = "its shim died"}});
+    EXPECT_TRUE(std::ranges::any_of(world.records.back().events, [](const auto& event) {
+        return event.reason.code == model::ReasonCode::shim_lost && event.about.kind == model::Kind::service;
+    }));
 }
 
 TEST_F(ServiceTest, new_version_takes_over_without_a_gap) {

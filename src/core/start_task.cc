@@ -2,6 +2,7 @@
 #include "core/start_task.h"
 
 #include "base/assert.h"
+#include "core/job_watch.h"
 #include "core/jobs.h"
 
 namespace tandem::core {
@@ -65,6 +66,7 @@ model::StartTask start_task_of_job(const State& state, const model::Job& job, co
     task.working_directory = job.spec.working_directory;
     task.grace = job.spec.grace;
     task.max_run_time = job.spec.max_run_time.value_or(Duration{});
+    task.watch_period = watch_period(job.spec);
     task.world_size = world_size_of(job);
     task.wants_rendezvous = job.spec.form == model::JobTemplate::torchrun;
     add_identity(task.env, replica);

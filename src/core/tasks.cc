@@ -7,6 +7,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/old_tasks.h"
+#include "core/replica_end.h"
 
 namespace tandem::core {
 namespace {
@@ -57,6 +58,8 @@ void stop_leftover(Turn& turn, const model::TaskName& task) {
 void mark_running(Turn& turn, RowId id) {
     const Replica& replica = turn.state.table<Replica>().get(id);
     if (replica.status.phase != Phase::starting && replica.status.phase != Phase::unknown) return;
+    if (replica.spec.owner_kind == model::Kind::service && !replica.status.ready_since)
+        turn.table<Replica>().edit(id).status.ready_since = turn.now;
     move_replica(turn, id, Phase::running);
     turn.running_now.insert(id);
 }
@@ -68,10 +71,6 @@ void probe(Turn& turn, const Replica& replica) {
                                          .endpoint = replica.status.endpoint,
                                          .model = service->meta.name,
                                          .timeout = service->spec.ready_timeout});
-}
-
-void forget_stray(Turn& turn, const model::TaskName& task) {
-    if (turn.state.live.strays.find(task)) turn.state.live.strays.erase(task);
 }
 
 TaskLife& life_of(Turn& turn, const model::TaskName& task) {
@@ -131,6 +130,9 @@ void on_task_exited(Turn& turn, const model::TaskExited& input) {
     if (!input.start_error.empty())
         reason = reason_of(ReasonCode::start_failed,
                            {{"rank", std::to_string(input.task.rank)}, {"detail", input.start_error}});
+    else if (const Replica& replica = turn.state.table<Replica>().get(id);
+             replica.spec.owner_kind == model::Kind::service && replica.status.phase != Phase::stopping)
+        reason = reason_of_end(replica, input.exit, input.last_output);
     record_end(turn, id, input.exit, std::move(reason));
 }
 
@@ -204,7 +206,8 @@ void adopt(Turn& turn, const model::ListedTask& listed) {
     if (!listed.start_error.empty() || listed.exit)
         return on_task_exited(turn, {.task = listed.task,
                                      .exit = listed.exit.value_or(model::TaskExit{.code = -1, .at = turn.now}),
-                                     .start_error = listed.start_error});
+                                     .start_error = listed.start_error,
+                                     .last_output = listed.last_output});
     const RowId id = find_live(turn.state, listed.task);
     if (!id) {
         // Of before a restore: a person decides. Anything else is a leftover.
@@ -238,6 +241,13 @@ void find_missing(Turn& turn, const std::set<model::TaskName>& listed) {
         on_task_gone(turn, {.task = task, .detail = "not among the tasks that its executor has"});
 }
 
+void forget_missing_strays(Turn& turn, const std::set<model::TaskName>& listed) {
+    std::vector<model::TaskName> missing;
+    for (const auto& [task, stray] : turn.state.live.strays.rows())
+        if (!listed.contains(task)) missing.push_back(task);
+    for (const model::TaskName& task : missing) forget_stray(turn, task);
+}
+
 }  // namespace
 
 void on_tasks_listed(Turn& turn, const model::TasksListed& input) {
@@ -248,6 +258,7 @@ void on_tasks_listed(Turn& turn, const model::TasksListed& input) {
         adopt(turn, task);
     }
     find_missing(turn, listed);
+    forget_missing_strays(turn, listed);
     // Who called a service before the restart is not known: its idle time counts from here.
     if (turn.state.live.recovering)
         for (const auto& [id, service] : turn.state.table<model::Service>().rows())

@@ -9,7 +9,7 @@
 //  3. Amounts and times never go backwards; from <= to. Intervals of length zero are not kept.
 //
 // When an attempt ends, its running interval is split at the last complete checkpoint (`safe_at`): before it
-// the time was running, after it lost (failedRerun or lostToPreemption).
+// the time was running, after it lost (failedRerun, lostToPreemption or lostToRequest).
 // Undo: as Planner's. Thread rule: one owner.
 #pragma once
 
@@ -86,8 +86,8 @@ class IntervalBook {
     };
     void release(const DeviceSlot& slot, RowId id, const Closing& closing, Instant now);
 
-    // Waiting work: `milli` devices asked for by workload `id` since now.
-    void queue(RowId id, std::int64_t milli, const Attribution& who, Instant now);
+    // Waiting work: `milli` devices asked for by workload `id` since now, queued or suspended.
+    void queue(RowId id, std::int64_t milli, model::LedgerState state, const Attribution& who, Instant now);
     void dequeue(RowId id, Instant now);
 
     BookChanges drain();

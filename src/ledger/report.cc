@@ -118,7 +118,7 @@ std::vector<TokenLine> TokenSums::lines() const {
 
 std::string_view name_of(Cause cause) {
     constexpr std::string_view names[] = {"waiting",      "starting",      "working",          "endedNotReleased", "serverAbsent",
-                                          "lostByFailure", "lostByPreemption", "keptIdle", "idle"};
+                                          "lostByFailure", "lostByPreemption", "keptIdle", "idle", "suspended", "lostByRequest"};
     return names[static_cast<std::size_t>(cause)];
 }
 
@@ -138,6 +138,10 @@ Cause cause_of(const UsageRecord& row) {
             return Cause::lost_by_preemption;
         case LedgerState::idle:
             return Cause::idle;
+        case LedgerState::suspended:
+            return Cause::suspended;
+        case LedgerState::lost_to_request:
+            return Cause::lost_by_request;
     }
     return Cause::idle;
 }
@@ -153,7 +157,7 @@ Explanation explain(std::vector<UsageRecord> rows) {
         const DeviceTime time = time_of(row);
         DeviceTime& sum = explanation.by_state[row.state];
         sum = sum + time;
-        if (row.state != LedgerState::queued) {
+        if (!model::is_waiting(row.state)) {
             explanation.accounted = explanation.accounted + time;
             stays[{row.replica, row.epoch, row.node, row.device}].push_back(row);
         }

@@ -91,7 +91,8 @@ TEST(Explain, every_interval_has_a_cause_and_all_of_them_add_up) {
                           .replica = "train-worker-0",
                           .epoch = 1};
     book.add_device(slot, "h200", "default", Instant{0});
-    book.queue(RowId{9}, 500, who, Instant{5});
+    book.queue(RowId{9}, 500, LedgerState::suspended, who, Instant{3});
+    book.queue(RowId{9}, 500, LedgerState::queued, who, Instant{5});
     book.dequeue(RowId{9}, Instant{10});
     book.occupy(slot, RowId{7}, 500, LedgerState::held, who, Instant{10});
     book.occupy(slot, RowId{7}, 500, LedgerState::running, who, Instant{20});
@@ -107,7 +108,7 @@ TEST(Explain, every_interval_has_a_cause_and_all_of_them_add_up) {
     EXPECT_EQ(explanation.span, (DeviceTime{45, 0}));
     std::vector<Cause> causes;
     for (const auto& line : explanation.lines) causes.push_back(line.cause);
-    EXPECT_EQ(causes, (std::vector<Cause>{Cause::waiting, Cause::starting, Cause::working,
+    EXPECT_EQ(causes, (std::vector<Cause>{Cause::suspended, Cause::waiting, Cause::starting, Cause::working,
                                           Cause::lost_by_failure, Cause::server_absent}));
     EXPECT_EQ(explanation.by_state.at(LedgerState::running), (DeviceTime{20, 0}));
 }

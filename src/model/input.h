@@ -32,6 +32,7 @@ struct TaskExited {
     TaskName task{};
     TaskExit exit{};
     std::string start_error{};   // not empty: the command never ran, and this is why
+    std::string last_output{};   // of a model server that ended badly: its last lines, at most output_tail_max bytes
 };
 // The executor can prove that nothing of the task is left, but not how it ended.
 struct TaskGone {
@@ -54,6 +55,8 @@ struct OutputStored {
     std::vector<OutputRecord> outputs{};
     std::string error{};             // not empty: what is missing and why
 };
+inline constexpr std::int64_t output_tail_max = 512;
+
 // All tasks that an executor has, once after it (re)connects; what is open in core but not listed is gone.
 struct ListedTask {
     TaskName task{};
@@ -61,6 +64,9 @@ struct ListedTask {
     std::string endpoint{};
     std::optional<TaskExit> exit{};
     std::string start_error{};
+    std::string last_output{};           // as in TaskExited
+    std::string node{};                  // where it lives, and with which devices; all of the node's
+    std::vector<DeviceShare> devices{};  //   when its record can't be read
 };
 struct TasksListed {
     std::string executor{};

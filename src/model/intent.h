@@ -26,6 +26,7 @@ struct StartTask {
     std::int64_t memory_bytes = 0;
     Duration grace{};
     Duration max_run_time{};           // 0: none
+    Duration watch_period{};           // its progress and output are told that soon; 0: at leisure
     bool wants_port = false;           // a service replica: a loopback port and a replica key
     std::string model_digest{};        // weights to hand in, read-only
     bool wants_rendezvous = false;     // torchrun: MASTER_PORT, the same for all ranks of an epoch

@@ -122,7 +122,8 @@ struct JobStatus {
     Reason reason{};
     Ending ending = Ending::none;
     std::int64_t observed_generation = 0;
-    std::int64_t epoch = 0;           // of the current or last start
+    std::int64_t epoch = 0;           // of the current or last start; a restore lets it jump
+    std::int64_t starts = 0;          // how often it was started
     std::int64_t failures = 0;        // attempts that failed
     std::int64_t preemptions = 0;
     std::int64_t steps_lost = 0;      // by preemption and failure, beyond the checkpoint resumed from

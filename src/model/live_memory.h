@@ -21,6 +21,9 @@ struct LiveTask {
 struct LiveStray {
     TaskName task{};
     std::string handle{};
+    std::string node{};
+    std::vector<DeviceShare> devices{};
+    bool operator==(const LiveStray&) const = default;
 };
 struct LiveLoad {
     std::string gateway{};

@@ -86,6 +86,13 @@ enum class ReasonCode : std::uint8_t {
     running,                // nodes, devices, since
     ready,                  // replicas
     attempt_failed,         // attempt, limit, until: tried again
+    // what people and the world did to work
+    suspended_by_request,   // by
+    resumed,                // by
+    task_adopted,           // by, task: of before a restore
+    task_ended,             // by, task: likewise
+    replica_ended,          // replica; code or signal; ran, output: its last lines
+    leftover_tasks,         // tasks, devices, node: taken by tasks of before a restore that belong to nothing
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -101,7 +108,8 @@ struct EnumNames<ReasonCode> {
         "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled", "gaveFairShare",
         "queueDrained", "preemptionForbidden", "evictionsLimited",
         "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
-        "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed"};
+        "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed",
+        "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded", "leftoverTasks"};
 };
 
 // Causes that the planner finds for work that waits.

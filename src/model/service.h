@@ -93,6 +93,16 @@ struct ServiceSpec {
     bool preemptible = false;
     bool operator==(const ServiceSpec&) const = default;
 };
+// How a replica that nobody had asked to stop ended; kept when its row is gone.
+struct ReplicaEnd {
+    std::string replica{};            // its name
+    std::string task{};               // name of its task, by which its output is found
+    bool was_ready = false;
+    Instant at{};
+    Reason reason{};
+    bool operator==(const ReplicaEnd&) const = default;
+};
+
 struct ServiceStatus {
     ServicePhase phase = ServicePhase::pending;
     Reason reason{};
@@ -103,6 +113,7 @@ struct ServiceStatus {
     std::string target_version{};     // differs while updating
     std::string refused_version{};    // gave up on: not tried again until another is wanted
     std::int64_t starts_failed = 0;   // in a row
+    std::optional<ReplicaEnd> last_failure{};  // the newest
     std::optional<Instant> not_before{};
     std::int64_t next_rank = 0;
     bool operator==(const ServiceStatus&) const = default;

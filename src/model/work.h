@@ -72,7 +72,8 @@ struct AttemptEnd {
 struct ReplicaStatus {
     Phase phase = Phase::pending;
     Reason reason{};
-    std::int64_t epoch = 0;       // grows by one with each start
+    std::int64_t epoch = 0;       // grows with each start; a restore lets it jump
+    std::int64_t starts = 0;      // how often it was started
     std::int64_t task_generation = 0;  // of the installation, when that start was; 0: not started yet
     std::string node{};
     std::vector<DeviceShare> devices{};
@@ -82,6 +83,7 @@ struct ReplicaStatus {
     std::optional<Instant> ran_from{};  // jobs: when its process began, as its shim recorded it
     std::optional<AttemptEnd> last_attempt{};
     std::optional<Instant> started{};
+    std::optional<Instant> ready_since{};  // services: when it had generated its token
     std::optional<Instant> finished{};
     bool draining = false;        // services: gets nothing new
     std::optional<Instant> stop_at{};  // services: when a draining replica is stopped

@@ -23,8 +23,11 @@ std::map<std::string, std::int64_t> by_state(const Count& count) {
 }
 
 std::string state_here(const std::string& state) {
-    return state == "failedRerun" || state == "lostToPreemption" ? "running" : state;
+    return state == "failedRerun" || state == "lostToPreemption" || state == "lostToRequest" ? "running" : state;
 }
+
+// No device was its own.
+bool is_waiting(std::string_view state) { return state == "queued" || state == "suspended"; }
 
 }  // namespace
 
@@ -68,7 +71,7 @@ Result<std::string> find_difference(const Count& count, std::string_view report)
         const Value* rest = row.find("restMilli");
         const std::int64_t milli =
             rest == nullptr ? 0 : parse_integer(rest->text_or_empty()).value_or(0);
-        if (state->text != "queued") told[state_here(state->text)] += ms * 1000 + milli;
+        if (!is_waiting(state->text)) told[state_here(state->text)] += ms * 1000 + milli;
     }
     std::map<std::string, std::int64_t> counted = by_state(count);
     for (const auto& [state, milli_ms] : told) counted.try_emplace(state, 0);

@@ -36,6 +36,27 @@ Result<model::TaskName> task_of_replica(const core::State& state, const model::O
     return task;
 }
 
+// The output of a model server that ended is kept when its replica's row is gone: by what its service says of it.
+Result<model::TaskName> task_of_failure(const model::ObjectKey& key, const model::Service* service,
+                                        const TaskWanted& wanted) {
+    if (!service || !service->status.last_failure) return never_started(key);
+    const auto task = model::TaskName::parse(service->status.last_failure->task);
+    const bool meant = task && (wanted.rank < 0 || wanted.rank == task->rank) &&
+                       (wanted.epoch == 0 || wanted.epoch == task->epoch);
+    if (meant) return *task;
+    return fail(ErrorCode::not_found, fmt::format("there is none such; the newest that ended is {}",
+                                                  service->status.last_failure->replica),
+                wanted.rank >= 0 ? "rank" : "epoch");
+}
+
+const model::Service* find_service_of_dead(const core::State& state, const model::ObjectKey& replica) {
+    for (const auto& [id, service] : state.table<model::Service>().rows())
+        if (service.meta.project == replica.project && service.meta.name_space == replica.name_space &&
+            service.status.last_failure && service.status.last_failure->replica == replica.name)
+            return &service;
+    return nullptr;
+}
+
 template <class T>
 const model::Meta* find_owner(const core::State& state, const model::ObjectKey& key) {
     const T* row = state.table<T>().find_named(key.project, key.name_space, key.name);
@@ -68,21 +89,27 @@ Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wa
     const auto& replicas = state.table<model::Replica>();
     if (key.kind == model::Kind::replica) {
         const model::Replica* one = replicas.find_named(key.project, key.name_space, key.name);
-        if (!one) return not_there(key);
+        if (!one) {
+            const model::Service* service = find_service_of_dead(state, key);
+            return service ? task_of_failure(key, service, wanted) : not_there(key);
+        }
         return task_of_replica(state, key, *one, wanted.epoch);
     }
     const model::Meta* owner = key.kind == model::Kind::job ? find_owner<model::Job>(state, key)
                                                             : find_owner<model::Service>(state, key);
     if (!owner) return not_there(key);
+    const model::Service* service = state.table<model::Service>().find(owner->id);
     std::vector<RowId> ids;
     for (RowId id : core::replicas_of(state, owner->id)) ids.push_back(id);
     for (RowId id : ids) {
         const model::Replica& replica = replicas.get(id);
         if (wanted.rank >= 0 && replica.spec.rank != wanted.rank) continue;
         if (!wanted.role.empty() && replica.spec.role != wanted.role) continue;
+        // One that is not started yet has no output: that of the one before it may say why.
+        if (replica.status.epoch == 0 && service && service->status.last_failure) continue;
         return task_of_replica(state, key, replica, wanted.epoch);
     }
-    if (ids.empty()) return never_started(key);
+    if (ids.empty() || (service && service->status.last_failure)) return task_of_failure(key, service, wanted);
     return fail(ErrorCode::not_found, fmt::format("there is none such; the ranks are {}", list_ranks(state, ids)),
                 wanted.rank >= 0 ? "rank" : "role");
 }
@@ -94,9 +121,15 @@ std::vector<OldTask> find_old_tasks(const core::State& state) {
             found.push_back({.task = core::task_name(state, replica).text(),
                              .replica = core::key_of_row(replica),
                              .node = replica.status.node,
-                             .handle = replica.status.handle});
-    for (const auto& [task, handle] : state.live.strays.rows())
-        found.push_back({.task = task.text(), .replica = {}, .node = {}, .handle = handle});
+                             .handle = replica.status.handle,
+                             .devices = replica.status.devices});
+    for (const auto& [task, stray] : state.live.strays.rows())
+        if (!core::find_row_of(state, task))
+            found.push_back({.task = task.text(),
+                             .replica = {},
+                             .node = stray.node,
+                             .handle = stray.handle,
+                             .devices = stray.devices});
     return found;
 }
 

@@ -16,6 +16,7 @@ struct TaskWanted {
     std::int64_t rank = -1;      // -1: the first there is
     std::int64_t epoch = 0;      // 0: the newest
 };
+// Of a service without a replica that was started: the newest that ended unasked, also by that one's name.
 // Error not_found: says whether the object, the rank or role, or a start is missing.
 Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted);
 
@@ -25,6 +26,7 @@ struct OldTask {
     std::optional<model::ObjectKey> replica{};
     std::string node{};
     std::string handle{};            // empty: its executor has none that lives
+    std::vector<model::DeviceShare> devices{};  // which it has, and keeps from others
 };
 std::vector<OldTask> find_old_tasks(const core::State& state);
 
