@@ -100,6 +100,10 @@ struct TaskSpec {
     int nice = 0;
     int port = 0;               // told back in the status, not used here
     std::string progress_file;  // told back in the status: first 256 bytes and time of change
+    // For a server that adopts the task; not used here.
+    std::string node;                  // where it was placed; empty: written by an older server
+    std::vector<std::string> devices;  // what it has of that node: "INDEX:MILLI"
+    std::int64_t watch_ms = 0;         // its progress and output are told that soon; 0: at leisure
     bool operator==(const TaskSpec&) const = default;
 };
 

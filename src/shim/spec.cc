@@ -27,6 +27,9 @@ std::string encode_spec(const TaskSpec& spec) {
     put(fields, "nice", spec.nice);
     put(fields, "port", spec.port);
     put(fields, "progressFile", spec.progress_file);
+    put(fields, "node", spec.node);
+    for (const std::string& device : spec.devices) put(fields, "device", device);
+    put(fields, "watchMs", spec.watch_ms);
     return encode(fields);
 }
 
@@ -67,6 +70,7 @@ Outcome<void> read_list(const Field& field, TaskSpec& spec) {
     if (field.key == "arg") spec.args.push_back(field.value);
     if (field.key == "env") spec.env.push_back(field.value);
     if (field.key == "cgroup") spec.cgroups.push_back(field.value);
+    if (field.key == "device") spec.devices.push_back(field.value);
     if (field.key == "cpu") {
         auto cpu = number_within({{"cpu", field.value}}, {"cpu", 0, CPU_SETSIZE - 1}, 0);
         if (!cpu) return std::unexpected(cpu.error());
@@ -94,6 +98,7 @@ Outcome<void> read_numbers(const Fields& fields, TaskSpec& spec) {
           {{"graceMs", 0, days_100}, &spec.grace_ms},
           {{"maxRunMs", 0, days_100 * 365}, &spec.max_run_ms},
           {{"memoryBytes", 0, any_max}, &spec.memory_bytes},
+          {{"watchMs", 0, days_100}, &spec.watch_ms},
           {{"pidsMax", 0, 1 << 22}, &spec.pids_max},
           {{"uid", -1, 0xffff'fffe}, &spec.uid},
           {{"gid", -1, 0xffff'fffe}, &spec.gid}}) {
@@ -115,6 +120,7 @@ Outcome<TaskSpec> decode_spec(std::string_view text) {
     spec.name = text_of(*fields, "name");
     spec.cwd = text_of(*fields, "cwd");
     spec.progress_file = text_of(*fields, "progressFile");
+    spec.node = text_of(*fields, "node");
     for (const Field& field : *fields) {
         if (auto done = read_list(field, spec); !done) return std::unexpected(done.error());
     }

@@ -18,6 +18,8 @@
 #include <mutex>
 #include <set>
 
+#include "executor/local/task_spec.h"
+
 namespace tandem::executor {
 namespace {
 
@@ -96,7 +98,7 @@ class LocalExecutorTest : public testing::Test {
                            {.index = 1, .uuid = "GPU-a", .flavor = "nvidia-x"},
                            {.index = 2, .uuid = "GPU-b", .flavor = "nvidia-x"}};
         options.base_env = {{"PATH", "/usr/bin:/bin"}};
-        options.poll_period = milliseconds(20);
+        options.poll_period = poll_;
         options.output_period = milliseconds(50);
         options.ring_bytes = 1 << 16;
         options.relist_period = relist_;
@@ -156,6 +158,7 @@ class LocalExecutorTest : public testing::Test {
     std::set<model::TaskName> abandoned_;  // their shim was killed: no exit record will come
     std::int64_t intents_ = 0;
     Duration relist_ = minutes(5);
+    Duration poll_ = milliseconds(20);
 };
 
 TEST_F(LocalExecutorTest, task_runs_to_its_end_and_tells_all) {
@@ -176,6 +179,66 @@ TEST_F(LocalExecutorTest, task_runs_to_its_end_and_tells_all) {
     EXPECT_EQ(executor_->read_log(name_of_task(99), 0, 1).error().code, ErrorCode::not_found);
     auto node = inbox_->await<model::NodeReported>([](const auto&) { return true; });
     EXPECT_EQ(node->status.devices.size(), 3u);
+}
+
+TEST_F(LocalExecutorTest, model_server_that_ends_badly_is_told_with_its_last_lines_other_work_is_not) {
+    model::StartTask server = script(name_of_task(1), "echo loading; echo 'bad flag' >&2; exit 3");
+    server.wants_port = true;
+    start(server);
+    start(script(name_of_task(2), "echo private; exit 3"));
+    auto told = inbox_->await<model::TaskExited>(server.task);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->last_output, "loading | bad flag");
+    auto other = inbox_->await<model::TaskExited>(name_of_task(2));
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->last_output, "");
+}
+
+TEST_F(LocalExecutorTest, adopted_task_is_listed_with_its_devices_and_all_of_them_when_its_record_is_lost) {
+    model::StartTask known = script(name_of_task(1), "sleep 60");
+    known.devices = {{0, 500}, {2, 1000}};
+    model::StartTask lost = script(name_of_task(2), "sleep 60");
+    for (const model::StartTask& task : {known, lost}) {
+        start(task);
+        ASSERT_TRUE(inbox_->await<model::TaskStarted>(task.task));
+    }
+    fs::remove(home_ + "/tasks/" + lost.task.text() + "/spec");
+    restart();
+    ASSERT_EQ(listed_.tasks.size(), 2u);
+    for (const model::ListedTask& task : listed_.tasks) {
+        EXPECT_EQ(task.node, "here");
+        if (task.task == known.task)
+            EXPECT_EQ(task.devices, known.devices);
+        else
+            EXPECT_EQ(task.devices.size(), 3u);
+    }
+}
+
+TEST(TaskSpecDevices, those_of_an_older_server_are_all_that_it_could_have_used) {
+    const std::vector<model::Device> devices{{.index = 0, .flavor = "cpu-slice", .cores = {0, 1}},
+                                             {.index = 1, .flavor = "cpu-slice", .cores = {2}},
+                                             {.index = 2, .uuid = "GPU-a"},
+                                             {.index = 3, .uuid = "GPU-ab"}};
+    shim::TaskSpec old;
+    old.cpus = {1};
+    old.env = {"CUDA_VISIBLE_DEVICES=GPU-x,GPU-a"};
+    EXPECT_EQ(devices_of(old, devices), (std::vector<model::DeviceShare>{{0, 1000}, {2, 1000}}));
+    old.node = "here";  // of one that says so: none
+    EXPECT_TRUE(devices_of(old, devices).empty());
+}
+
+// Of what is watched closely each change is told by its own period, whatever the executor's is.
+TEST_F(LocalExecutorTest, watched_task_tells_output_and_progress_within_its_period) {
+    poll_ = seconds(60);
+    restart();
+    model::StartTask task = script(name_of_task(1), "for i in 1 2 3; do echo $i; sleep 0.1; done; echo 7 > $TANDEM_PROGRESS_FILE; sleep 60");
+    task.watch_period = milliseconds(50);
+    start(task);
+    ASSERT_TRUE(inbox_->await<model::TaskStarted>(task.task));
+    const auto began = Clock::now();
+    ASSERT_TRUE(inbox_->await<model::TaskProgress>([](const auto& told) { return told.step == 7; }));
+    EXPECT_LT(Clock::now() - began, std::chrono::seconds(20));
+    EXPECT_GE(inbox_->count<model::TaskProgress>(), 3u);
 }
 
 TEST_F(LocalExecutorTest, name_started_twice_is_one_process) {

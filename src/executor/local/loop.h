@@ -100,6 +100,8 @@ class LocalExecutor::Loop {
     void read_progress(LiveTask& task);
     void read_checkpoints(LiveTask& task);
     void report_progress(LiveTask& task);
+    bool output_due(const LiveTask& task) const;
+    std::string last_output(const model::TaskName& name, const shim::TaskStatus& status) const;
     void give_up_waiting(LiveTask& task);
     void clear_lost();
     void settle_due();
@@ -128,6 +130,7 @@ class LocalExecutor::Loop {
     std::map<model::TaskName, std::int64_t> unsettled_;  // ended: when to settle them unasked
     std::map<int, model::TaskName> ports_;
     std::int64_t next_tick_ms_ = 0;
+    std::int64_t next_poll_ms_ = 0;  // a tick that looks at everything
     std::int64_t next_prune_ms_ = 0;
     std::int64_t next_list_ms_ = 0;
     bool listing_ = false;

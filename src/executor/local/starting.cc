@@ -103,7 +103,8 @@ void LocalExecutor::Loop::list_all() {
                                     .handle = handle_of(*record),
                                     .endpoint = endpoint_of(*record),
                                     .exit = exit_of(*record, started_wall_ms_),
-                                    .start_error = record->start_error});
+                                    .start_error = record->start_error,
+                                    .last_output = last_output(name, *record)});
             unsettled_[name] = monotonic_ms() + options_.settle_after.ms;
             continue;
         }
@@ -125,7 +126,11 @@ void LocalExecutor::Loop::list_all() {
             task.status = read_record(folder.fd(), shim::identity_file).value_or(task.status);
         }
         listed.tasks.push_back(
-            {.task = name, .handle = handle_of(task.status), .endpoint = endpoint_of(task.status)});
+            {.task = name,
+             .handle = handle_of(task.status),
+             .endpoint = endpoint_of(task.status),
+             .node = options_.node,
+             .devices = task.devices});
         task.reported = true;
     }
     next_tick_ms_ = 0;
@@ -150,7 +155,11 @@ void LocalExecutor::Loop::list_again() {
     for (const auto& [name, task] : tasks_) {
         if (!task.reported) continue;
         listed.tasks.push_back(
-            {.task = name, .handle = handle_of(task.status), .endpoint = endpoint_of(task.status)});
+            {.task = name,
+             .handle = handle_of(task.status),
+             .endpoint = endpoint_of(task.status),
+             .node = options_.node,
+             .devices = task.devices});
     }
     for (const auto& [name, due] : unsettled_) {
         FolderHandle folder(folders_.path_of(name));
@@ -160,7 +169,8 @@ void LocalExecutor::Loop::list_again() {
                                 .handle = handle_of(*record),
                                 .endpoint = endpoint_of(*record),
                                 .exit = exit_of(*record, started_wall_ms_),
-                                .start_error = record->start_error});
+                                .start_error = record->start_error,
+                                .last_output = last_output(name, *record)});
     }
     sink_(std::move(listed));
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/quantity.h"
+
 namespace tandem::executor {
 
 namespace {
@@ -133,7 +135,35 @@ Result<shim::TaskSpec> make_task_spec(const model::StartTask& start, const TaskP
     spec.cgroups = cgroups_of(place.cgroups, spec.name, start.memory_bytes > 0, false);
     spec.port = place.port;
     spec.progress_file = place.folder + "/progress";
+    spec.node = start.node;
+    for (const model::DeviceShare& share : start.devices)
+        spec.devices.push_back(std::to_string(share.index) + ":" + std::to_string(share.milli));
+    spec.watch_ms = start.watch_period.ms;
     return spec;
+}
+
+std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec, const std::vector<model::Device>& devices) {
+    std::vector<model::DeviceShare> shares;
+    for (const std::string& text : spec.devices) {
+        const std::size_t colon = std::min(text.find(':'), text.size());
+        const auto index = parse_integer(std::string_view(text).substr(0, colon));
+        const auto milli = parse_integer(std::string_view(text).substr(std::min(colon + 1, text.size())));
+        if (index && milli) shares.push_back({*index, *milli});
+    }
+    if (!spec.node.empty()) return shares;
+    // Of an older server: whatever it could have used.
+    constexpr std::string_view visible = "CUDA_VISIBLE_DEVICES=";
+    std::string cards;
+    for (const std::string& variable : spec.env)
+        if (variable.starts_with(visible)) cards = "," + variable.substr(visible.size()) + ",";
+    for (const model::Device& device : devices) {
+        const bool pinned = std::ranges::any_of(device.cores, [&](std::int64_t core) {
+            return std::ranges::find(spec.cpus, static_cast<int>(core)) != spec.cpus.end();
+        });
+        const bool seen = !device.uuid.empty() && cards.find("," + device.uuid + ",") != std::string::npos;
+        if (pinned || seen) shares.push_back({device.index, 1000});
+    }
+    return shares;
 }
 
 }  // namespace tandem::executor

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "executor/local/shim_link.h"
 #include "model/input.h"
@@ -34,6 +35,9 @@ struct LiveTask {
     bool reported = false;
     // progress and checkpoints
     bool spec_read = false;
+    std::vector<model::DeviceShare> devices{};  // what it has of this node
+    std::int64_t watch_ms = 0;                  // from its spec: told that soon; 0: at leisure
+    std::int64_t next_look_ms = 0;              // at its progress, monotonic
     std::string checkpoints{};  // folder; empty: not rank 0, or no checkpoints
     std::int64_t checkpoint_step = -1;
     std::int64_t progress_mtime_ns = 0;
@@ -42,6 +46,7 @@ struct LiveTask {
     bool progress_news = false;
     std::int64_t output_ms = 0;
     std::int64_t told_output_ms = 0;
+    std::int64_t told_at_ms = 0;  // when progress was told last, monotonic
 };
 
 }  // namespace tandem::executor

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "executor/local/checkpoints.h"
+#include "executor/local/last_lines.h"
 #include "executor/local/leftovers.h"
 #include "executor/local/loop.h"
 
@@ -33,7 +34,9 @@ std::string start_complaint(const std::string& folder) {
 void LocalExecutor::Loop::look(LiveTask& task) {
     FolderHandle folder(task.folder);
     if (auto record = read_record(folder.fd(), shim::exit_file)) return end(task, *record);
-    if (task.link.open(folder.fd(), push_every_ms)) {
+    read_spec(task);
+    const std::int64_t push_ms = task.watch_ms > 0 ? std::min(task.watch_ms, push_every_ms) : push_every_ms;
+    if (task.link.open(folder.fd(), push_ms)) {
         task.state = task.reported ? LiveTask::State::live : LiveTask::State::asked;
         task.ask_until_ms = monotonic_ms() + answer_patience_ms;
         restless_.erase(task.name);
@@ -82,11 +85,19 @@ void LocalExecutor::Loop::on_status(LiveTask& task, const shim::TaskStatus& stat
         restless_.erase(task.name);
         if (!listing_) report_started(task);
     }
+    if (task.watch_ms > 0 && task.reported && output_due(task)) report_progress(task);
+}
+
+// Output is news now and then; what is watched closely tells it as soon as its period allows.
+bool LocalExecutor::Loop::output_due(const LiveTask& task) const {
+    if (task.watch_ms == 0) return task.output_ms >= task.told_output_ms + options_.output_period.ms;
+    return task.output_ms > task.told_output_ms && monotonic_ms() >= task.told_at_ms + task.watch_ms;
 }
 
 void LocalExecutor::Loop::report_started(LiveTask& task) {
     if (task.reported) return;
     task.reported = true;
+    if (task.watch_ms > 0) next_tick_ms_ = std::min(next_tick_ms_, monotonic_ms() + task.watch_ms);
     sink_(model::TaskStarted{.task = task.name,
                              .handle = handle_of(task.status),
                              .endpoint = endpoint_of(task.status),
@@ -96,8 +107,18 @@ void LocalExecutor::Loop::report_started(LiveTask& task) {
 void LocalExecutor::Loop::report_end(const model::TaskName& name, const shim::TaskStatus& status) {
     sink_(model::TaskExited{.task = name,
                             .exit = exit_of(status, started_wall_ms_),
-                            .start_error = status.start_error});
+                            .start_error = status.start_error,
+                            .last_output = last_output(name, status)});
     unsettled_[name] = monotonic_ms() + options_.settle_after.ms;
+}
+
+// Of a model server that ended badly. Other work's output is its owner's business alone.
+std::string LocalExecutor::Loop::last_output(const model::TaskName& name, const shim::TaskStatus& status) const {
+    const bool bad = status.signal.has_value() || status.exit_code.value_or(0) != 0;
+    if (status.port == 0 || !bad) return {};
+    const auto max = static_cast<std::size_t>(model::output_tail_max);
+    const Result<LogSlice> tail = folders_.read_log(name, -static_cast<std::int64_t>(4 * max), 4 * max);
+    return tail ? last_lines(tail->text, max) : std::string();
 }
 
 void LocalExecutor::Loop::end(LiveTask& task, const shim::TaskStatus& status) {
@@ -136,18 +157,24 @@ void LocalExecutor::Loop::tell_stop(LiveTask& task) {
 }
 
 void LocalExecutor::Loop::tick() {
+    const std::int64_t now = monotonic_ms();
+    const bool all = now >= next_poll_ms_;
+    if (all) next_poll_ms_ = now + options_.poll_period.ms;
+    std::int64_t pause_ms = std::max<std::int64_t>(next_poll_ms_ - now, 1);
     for (auto& [name, task] : tasks_) {
         // Our own child, not waited for: the number is its own. Its end then shows what came of it.
         if (task.spawner > 0 && monotonic_ms() >= task.ask_until_ms) ::kill(task.spawner, SIGKILL);
         if (task.state != LiveTask::State::live) continue;
+        if (task.watch_ms > 0) pause_ms = std::min(pause_ms, task.watch_ms);
+        if (!all && (task.watch_ms == 0 || now < task.next_look_ms)) continue;
+        task.next_look_ms = now + task.watch_ms;
         tell_stop(task);
         read_progress(task);
-        read_checkpoints(task);
-        bool output_news = task.output_ms >= task.told_output_ms + options_.output_period.ms;
-        if (task.reported && (task.progress_news || output_news)) report_progress(task);
+        if (all) read_checkpoints(task);
+        if (task.reported && (task.progress_news || output_due(task))) report_progress(task);
     }
     settle_due();
-    next_tick_ms_ = monotonic_ms() + options_.poll_period.ms;
+    next_tick_ms_ = now + pause_ms;
 }
 
 void LocalExecutor::Loop::read_spec(LiveTask& task) {
@@ -156,7 +183,14 @@ void LocalExecutor::Loop::read_spec(LiveTask& task) {
     FolderHandle folder(task.folder);
     auto text = shim::read_file(folder.fd(), shim::spec_file, shim::spec_bytes_max);
     auto spec = text ? shim::decode_spec(*text) : std::unexpected(std::string());
-    if (!spec || task.name.rank != 0) return;
+    if (!spec) {
+        // It may have any of them.
+        for (const model::Device& device : options_.devices) task.devices.push_back({device.index, 1000});
+        return;
+    }
+    task.devices = devices_of(*spec, options_.devices);
+    task.watch_ms = spec->watch_ms;
+    if (task.name.rank != 0) return;
     constexpr std::string_view key = "TANDEM_CHECKPOINT_DIR=";
     for (const std::string& variable : spec->env) {
         if (variable.starts_with(key)) task.checkpoints = variable.substr(key.size());
@@ -177,7 +211,6 @@ void LocalExecutor::Loop::read_progress(LiveTask& task) {
 }
 
 void LocalExecutor::Loop::read_checkpoints(LiveTask& task) {
-    read_spec(task);
     if (task.checkpoints.empty()) return;
     std::optional<CompleteCheckpoint> found = find_checkpoint(task.checkpoints, task.checkpoint_step);
     if (!found) return;
@@ -197,6 +230,7 @@ void LocalExecutor::Loop::report_progress(LiveTask& task) {
     if (task.beat_ms > 0) progress.beat = Instant{task.beat_ms};
     task.progress_news = false;
     task.told_output_ms = task.output_ms;
+    task.told_at_ms = monotonic_ms();
     sink_(progress);
 }
 
