@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/json_writer.h"
+#include "codec/reasons.h"
 
 namespace tandem::gateway {
 namespace {
@@ -116,6 +117,15 @@ ApiError model_not_found(std::string_view model) {
 ApiError unavailable(std::string message, Duration retry_after) {
     return {.status = 503, .type = "server_error", .code = "overloaded", .message = std::move(message),
             .retry_after = retry_after};
+}
+
+ApiError failing(const model::FeedService& service, Instant now) {
+    constexpr Duration between = seconds(5);  // a start under way: until it is known what came of it
+    const Duration left = service.next_try ? *service.next_try - now : Duration{};
+    return {.status = 503, .type = "server_error", .code = "model_unavailable",
+            .message = "The model `" + service.public_name + "` can't be had at the moment: " +
+                       codec::render_reason(service.trouble) + ".",
+            .retry_after = std::max(left, between)};
 }
 
 ApiError upstream_failed(relay::UpstreamFailure failure) {

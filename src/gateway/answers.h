@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "model/feed.h"
 #include "net/relay/exchange.h"
 #include "net/relay/upstream.h"
 
@@ -38,6 +39,8 @@ ApiError invalid_api_key(std::string message);
 ApiError not_found(std::string message);
 ApiError model_not_found(std::string_view model);
 ApiError unavailable(std::string message, Duration retry_after);
+// Nothing of it is ready and its starts fail; Retry-After is when the next one is due.
+ApiError failing(const model::FeedService& service, Instant now);
 ApiError upstream_failed(relay::UpstreamFailure failure);
 
 }  // namespace tandem::gateway

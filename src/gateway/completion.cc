@@ -99,6 +99,7 @@ void Completion::place() {
             return attempt(std::move(place.replica));
         case PlaceOutcome::held:
             return arm(lane_.commons.options.hold_max);
+        case PlaceOutcome::failing: return refuse(failing(place.service->facts, lane_.now()));
         case PlaceOutcome::full:
             return refuse({.status = 429, .type = "requests", .code = "queue_full",
                            .message = "Too many requests wait for this model.", .retry_after = seconds(5)});
@@ -114,6 +115,9 @@ void Completion::on_told(const Told& told) {
         case Told::What::service_gone:
             timer_.cancel();
             return refuse(model_not_found(scan_.model()));
+        case Told::What::service_failing:
+            timer_.cancel();
+            return refuse(failing(told.service->facts, lane_.now()));
         case Told::What::replica:
             timer_.cancel();
             suspect_ = true;  // not known: a good answer says so

@@ -12,7 +12,14 @@ bool contains(const std::vector<Uid>& list, const Uid& uid) { return std::ranges
 
 }  // namespace
 
-void Dispatcher::refresh(Lane& lane, const ServiceRoute& service) {
+bool Dispatcher::is_failing(const Lane& lane) {
+    return lane.route && lane.route->facts.trouble.code != model::ReasonCode::none &&
+           std::ranges::all_of(lane.slots, [](const Slot& slot) { return slot.gone || slot.route->facts.draining; });
+}
+
+void Dispatcher::refresh(Lane& lane, std::shared_ptr<const ServiceRoute> newest) {
+    const ServiceRoute& service = *newest;
+    lane.route = std::move(newest);
     lane.gone = false;
     lane.concurrency = std::max<std::int64_t>(1, service.facts.concurrency);
     for (auto& slot : lane.slots) slot.gone = true;
@@ -44,8 +51,11 @@ void Dispatcher::update(const RouteTable& table) {
     });
     for (const auto& [uid, service] : table.services()) {
         Lane& lane = lanes_[uid];
-        refresh(lane, *service);
+        refresh(lane, service);
         serve_held(lane);
+        if (!is_failing(lane)) continue;
+        for (auto& parked : lane.held) parked->tell({.what = Told::What::service_failing, .service = service});
+        lane.held.clear();
     }
 }
 
@@ -85,6 +95,7 @@ Place Dispatcher::place(const Uid& service, const Seeker& seeker) {
             }
         }
         if (!seeker.waits_for_new && all_tried(lane, seeker.tried)) return {.outcome = PlaceOutcome::exhausted};
+        if (is_failing(lane)) return {.outcome = PlaceOutcome::failing, .service = lane.route};
         if (static_cast<std::int64_t>(lane.held.size()) >= held_max_) return {.outcome = PlaceOutcome::full};
         asleep = lane.slots.empty();
         lane.held.push_back(seeker.make_parked());

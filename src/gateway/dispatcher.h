@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatcher: which replica takes the next request of a service, and who waits for one. A replica never has more in
 // flight than its service's concurrency; the least loaded takes the next; draining ones take none. Requests
-// that find no place are held in order, at most `held_max` a service, and given a place as soon as one is there.
+// that find no place are held in order, at most `held_max` a service, and given a place as soon as one is there; those of
+// a service that its server tells trouble of are not held, and who is held hears it.
 // A replica that could not be reached is suspect: it gets requests only while no other has room, until it answers
 // one. Thread rule: any thread; one lock, held for a few lines.
 #pragma once
@@ -23,6 +24,7 @@ namespace tandem::gateway {
 enum class PlaceOutcome : std::uint8_t {
     placed,
     held,       // the request is parked and will be told
+    failing,    // nothing to wait for: none is ready, and starting one came to nothing
     full,       // too many are held already
     exhausted,  // every replica there is has been tried
     gone,       // no such service any more
@@ -32,6 +34,7 @@ struct Place {
     PlaceOutcome outcome = PlaceOutcome::gone;
     std::shared_ptr<const ReplicaRoute> replica{};
     bool suspect = false;   // it was unreachable of late: tell judge() how it goes
+    std::shared_ptr<const ServiceRoute> service{};  // of failing: what is known of it
 };
 
 // What a request brings along when it looks for a place.
@@ -65,6 +68,7 @@ class Dispatcher {
     };
     struct Lane {
         std::int64_t concurrency = 1;
+        std::shared_ptr<const ServiceRoute> route{};
         std::vector<Slot> slots{};
         std::deque<std::shared_ptr<Parked>> held{};
         std::uint64_t turn = 0;
@@ -74,7 +78,8 @@ class Dispatcher {
     static Slot* choose_among(Lane& lane, const std::vector<Uid>& tried, bool suspects_too);
     static bool all_tried(const Lane& lane, const std::vector<Uid>& tried);
     static void serve_held(Lane& lane);
-    static void refresh(Lane& lane, const ServiceRoute& service);
+    static void refresh(Lane& lane, std::shared_ptr<const ServiceRoute> service);
+    static bool is_failing(const Lane& lane);
 
     std::int64_t held_max_;
     std::function<void()> wake_;

@@ -109,6 +109,26 @@ TEST_F(GatewayTest, refusals_have_the_shape_that_clients_expect) {
     EXPECT_EQ(engine.calls(), 0u);
 }
 
+TEST_F(GatewayTest, call_of_a_service_whose_starts_fail_is_refused_at_once_with_the_reason) {
+    auto broken = service("broken", {});
+    publish({broken});
+    start();
+    auto sleeper = std::thread([&] {  // held: asleep or starting by plan
+        EXPECT_TRUE(eventually([&] { return played_.most_waiting() > 0; }));
+        broken.trouble = {.code = model::ReasonCode::replica_ended,
+                          .params = {{"replica", "broken-server-0"}, {"code", "1"}, {"ran", "1s200ms"}}};
+        publish({broken});
+    });
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        const auto response = send(call(R"({"model":"broken"})"));
+        EXPECT_EQ(response.status, 503) << response.body;
+        EXPECT_TRUE(has(response, "\"code\":\"model_unavailable\"")) << response.body;
+        EXPECT_TRUE(has(response, "broken-server-0 ended with exit code 1 after 1s200ms")) << response.body;
+        EXPECT_EQ(response.headers.get_or("retry-after"), "5");
+    }
+    sleeper.join();
+}
+
 TEST_F(GatewayTest, embeddings_and_rerank_pass_and_cost_their_input) {
     const std::string embedding = R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1250,-1e-05]}],)"
                                   R"("usage":{"prompt_tokens":11,"total_tokens":11}})";

@@ -5,6 +5,7 @@
 
 #include "core/access.h"
 #include "core/jobs.h"
+#include "core/replica_end.h"
 #include "crypto/sha256.h"
 
 namespace tandem::server {
@@ -98,6 +99,8 @@ model::FeedService FeedBuilder::service_of(const core::State& state, const model
         .phase = service.status.phase,
         .concurrency = service.spec.replicas.concurrency,
         .created = service.meta.created,
+        .trouble = core::trouble_of(state, service),
+        .next_try = service.status.not_before,
         .prompt_progress = tells_progress(state, service),
         .replicas = {}};
     for (RowId id : core::replicas_of(state, service.meta.id)) {

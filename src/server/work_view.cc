@@ -2,6 +2,7 @@
 #include "server/work_view.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tandem::server {
 namespace {
@@ -37,6 +38,25 @@ WorkCard card_of(const model::Service& service) {
 }
 
 bool is_over(const model::Job& job) { return model::is_terminal(job.status.phase); }
+
+std::vector<model::Reason> leftovers_of(const core::State& state) {
+    std::vector<model::Reason> told;
+    for (const auto& [id, node] : state.table<model::Node>().rows()) {
+        std::set<std::string> tasks;
+        std::int64_t devices = 0;
+        for (const model::Device& device : node.status.devices) {
+            if (device.taken_by.empty()) continue;
+            tasks.insert(device.taken_by);
+            devices += 1;
+        }
+        if (devices > 0)
+            told.push_back({model::ReasonCode::leftover_tasks,
+                            {{"tasks", std::to_string(tasks.size())},
+                             {"devices", std::to_string(devices)},
+                             {"node", node.meta.name}}});
+    }
+    return told;
+}
 
 }  // namespace
 
@@ -95,6 +115,7 @@ std::shared_ptr<const WorkView> WorkViewBuilder::begin(const core::State& state)
     for (const auto& [id, job] : state.table<model::Job>().rows())
         if (!is_over(job)) put(job, false);
     for (const auto& [id, service] : state.table<model::Service>().rows()) put(service, false);
+    next_.leftovers_ = std::make_shared<const std::vector<model::Reason>>(leftovers_of(state));
     return hand_out(state);
 }
 
@@ -103,6 +124,9 @@ std::shared_ptr<const WorkView> WorkViewBuilder::after(const model::BatchRecord&
         const bool deleted = change.type == model::ChangeType::deleted;
         if (const auto* job = std::get_if<model::Job>(&change.object)) put(*job, deleted || is_over(*job));
         if (const auto* service = std::get_if<model::Service>(&change.object)) put(*service, deleted);
+        if (!std::holds_alternative<model::Node>(change.object)) continue;
+        changed_ = true;
+        next_.leftovers_ = std::make_shared<const std::vector<model::Reason>>(leftovers_of(state));
     }
     return hand_out(state);
 }

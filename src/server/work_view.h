@@ -30,6 +30,8 @@ class WorkView {
   public:
     const WorkCard* find(const model::ObjectKey& key) const;
     const WorkCard* find(RowId id) const;
+    // Devices that tasks of before a restore keep from everybody, by node.
+    const std::vector<model::Reason>& leftovers() const { return *leftovers_; }
     const sched::Snapshot& plan() const { return *plan_; }
     std::int64_t version() const { return version_; }  // of the commit
     Instant at() const { return at_; }
@@ -41,6 +43,7 @@ class WorkView {
     sched::SharedMap<Card> by_id_{};
     sched::SharedMap<std::shared_ptr<const std::vector<Card>>> by_key_{};  // by hash of the key
     std::shared_ptr<const sched::Snapshot> plan_{};
+    std::shared_ptr<const std::vector<model::Reason>> leftovers_{};
     std::int64_t version_ = 0;
     Instant at_{};
 };
