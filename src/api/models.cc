@@ -121,33 +121,41 @@ Result<Weights> weights_of(const Parts& parts, const Call& call, const codec::Va
     return invalid_field("output", fmt::format("job \"{}\" has kept no output \"{}\"", job_name, output));
 }
 
-Result<std::int64_t> next_number(const Parts& parts, const Call& call) {
+struct Known {
+    std::int64_t last = 0;                  // number of the newest version
+    std::optional<core::ObjectText> same{};  // the newest of these very weights
+};
+
+Result<Known> known_versions(const Parts& parts, const Call& call, const std::string& digest) {
     core::ListQuery query{.kind = model::Kind::model_version,
                           .scope = {.all_projects = true, .projects = {}},
                           .project = call.at("project"),
                           .name_space = call.at("namespace")};
-    std::int64_t last = 0;
+    Known known;
+    std::int64_t same = 0;
     do {
         TANDEM_LET(page, parts.reader.list(query));
-        for (const core::ObjectText& item : page.items) {
+        for (core::ObjectText& item : page.items) {
             TANDEM_LET(document, codec::parse_json(item.json));
             TANDEM_LET(object, codec::parse_shown_object(document));
             const auto& version = std::get<model::ModelVersion>(object);
-            if (version.spec.model == call.at("name")) last = std::max(last, version.spec.number);
+            if (version.spec.model != call.at("name")) continue;
+            known.last = std::max(known.last, version.spec.number);
+            if (version.spec.digest != digest || version.spec.number < same) continue;
+            same = version.spec.number;
+            known.same = std::move(item);
         }
         query.continue_token = page.continue_token;
     } while (!query.continue_token.empty());
-    return last + 1;
+    return known;
 }
 
 // Reads the header of the weights before anything refers to them: a file that is no model never becomes one.
-Result<model::ModelVersion> make_version(const Parts& parts, const Call& call) {
-    TANDEM_LET(body, parse_body(call.request));
-    TANDEM_LET(weights, weights_of(parts, call, body));
+Result<model::ModelVersion> make_version(const Parts& parts, const Call& call, const Weights& weights,
+                                         std::int64_t number) {
     TANDEM_LET(blob, parts.blobs.hold(weights.digest));
     TANDEM_LET(facts, blob::read_gguf([&](std::int64_t offset, std::int64_t length) { return parts.blobs.read(weights.digest, offset, length); },
                                       blob.bytes));
-    TANDEM_LET(number, next_number(parts, call));
     model::ModelVersion version;
     version.meta.project = call.at("project");
     version.meta.name_space = call.at("namespace");
@@ -165,7 +173,15 @@ void add_version(const Parts& parts, Call call) {
     const Status allowed = allow_read(parts, call, {auth::Area::models, auth::Verb::read}, call.at("project"),
                                       call.at("project") + "/" + call.at("namespace") + "/" + call.at("name"));
     if (!allowed) return call.refuse(allowed.error());
-    auto version = make_version(parts, call);
+    const auto body = parse_body(call.request);
+    if (!body) return call.refuse(body.error());
+    const auto weights = weights_of(parts, call, *body);
+    if (!weights) return call.refuse(weights.error());
+    auto versions = known_versions(parts, call, weights->digest);
+    if (!versions) return call.refuse(versions.error());
+    // The same weights again are the version that they are already: 200, not 201.
+    if (versions->same) return call.answer(std::move(versions->same->json));
+    auto version = make_version(parts, call, *weights, versions->last + 1);
     if (!version) return call.refuse(version.error());
     std::vector<model::Action> actions;
     model::Model owner;

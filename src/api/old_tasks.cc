@@ -30,6 +30,10 @@ std::string render(const std::vector<server::OldTask>& tasks) {
         }
         put(writer, "node", one.node);
         put(writer, "handle", one.handle);
+        writer.key("devices");
+        writer.begin_array();
+        for (const model::DeviceShare& share : one.devices) writer.number(share.index);
+        writer.end_array();
         writer.key("lives");
         writer.boolean(!one.handle.empty());
         writer.key("adoptable");

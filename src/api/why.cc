@@ -129,7 +129,8 @@ model::Reason running_reason(const server::WorkView& view, const server::WorkCar
 model::Reason present_reason(const server::WorkView& view, const server::WorkCard& card,
                              const std::optional<model::Verdict>& verdict) {
     using model::ReasonCode;
-    if (card.not_before && *card.not_before > view.at() && card.pending)
+    const bool is_job = card.key.kind == model::Kind::job;  // what a service's last start came to says more
+    if (is_job && card.not_before && *card.not_before > view.at() && card.pending)
         return {ReasonCode::backoff, {{"until", render_instant(*card.not_before)}}};
     if (verdict && verdict->reason.code != ReasonCode::none) return verdict->reason;
     const bool runs = card.phase == "running" || card.phase == "ready";
@@ -177,7 +178,13 @@ void begin(Writing& out, const Told& told, const server::WorkView& view) {
 std::string answer_live(const Parts& parts, const Call& call, const server::WorkView& view,
                         const server::WorkCard& card, codec::Language language) {
     auto verdict = view.plan().verdict(card.id);
-    if (verdict) name_holders(view, call, *verdict);
+    if (verdict) {
+        name_holders(view, call, *verdict);
+        for (const model::Reason& leftover : view.leftovers()) verdict->constraints.push_back(leftover);
+    }
+    std::vector<model::Reason> pauses;
+    if (!verdict && card.key.kind == model::Kind::service && card.not_before && *card.not_before > view.at())
+        pauses.push_back({model::ReasonCode::backoff, {{"until", render_instant(*card.not_before)}}});
     std::string text;
     codec::JsonWriter json(text);
     Writing out{json, language};
@@ -189,6 +196,7 @@ std::string answer_live(const Parts& parts, const Call& call, const server::Work
            .last = card.reason},
           view);
     if (verdict) write_verdict(out, *verdict);
+    if (!pauses.empty()) out.reasons("constraints", pauses);
     write_history(out, parts, call, card.uid);
     json.end_object();
     return text;

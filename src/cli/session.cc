@@ -188,6 +188,11 @@ http::Call Session::make_call(const Request& request, const std::string& idempot
 }
 
 Result<codec::Value> Session::call(const Request& request) {
+    TANDEM_LET(answered, ask(request));
+    return std::move(answered.body);
+}
+
+Result<Session::Answered> Session::ask(const Request& request) {
     const std::string key = is_mutation(request.method) ? crypto::draw_token() : std::string();
     const http::Call call = make_call(request, key);
     Result<http::Response> answer = client_->send(call);
@@ -200,8 +205,9 @@ Result<codec::Value> Session::call(const Request& request) {
     if (!answer) return pass_on(std::move(answer.error()));
     reached_ = true;
     if (answer->status >= 400) return pass_on(error_of(answer->status, answer->body));
-    if (answer->body.empty()) return codec::Value{};
-    return codec::parse_json(answer->body);
+    if (answer->body.empty()) return Answered{.status = answer->status};
+    TANDEM_LET(body, codec::parse_json(answer->body));
+    return Answered{.status = answer->status, .body = std::move(body)};
 }
 
 Status Session::stream(const Request& request, Reader reader, http::Cancel* cancel) {

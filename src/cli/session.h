@@ -40,6 +40,11 @@ class Session {
                                 const Options& options);
 
     Result<codec::Value> call(const Request& request);
+    struct Answered {
+        int status = 200;
+        codec::Value body{};
+    };
+    Result<Answered> ask(const Request& request);  // the same, where 200 and 201 are told apart
     Result<codec::Value> get(const std::string& path, QueryPairs query = {}) {
         return call({.path = path, .query = std::move(query)});
     }

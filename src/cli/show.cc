@@ -95,7 +95,8 @@ std::string devices_cell(const ColumnContext& c) {
         for (const Value& device : devices->items) {
             const Value* healthy = device.find("healthy");
             std::string flavor =
-                text_at(device, "flavor") + (healthy && !healthy->boolean ? " (not healthy)" : "");
+                text_at(device, "flavor") + (healthy && !healthy->boolean ? " (not healthy)" : "") +
+                (text_at(device, "takenBy").empty() ? "" : " (taken by a task of before a restore)");
             auto found = std::ranges::find(counts, flavor, &std::pair<std::string, int>::first);
             if (found == counts.end())
                 counts.emplace_back(std::move(flavor), 1);
@@ -137,7 +138,7 @@ std::vector<Column> columns_of(model::Kind kind) {
         case model::Kind::job:
             return {{"PHASE", "status.phase"},     {"QUEUE", "spec.queue"},
                     {"PRIORITY", "spec.priority"}, {"RANKS", ranks_cell},
-                    {"STARTS", "status.epoch"},    {"AGE", age_cell},
+                    {"STARTS", "status.starts"},   {"AGE", age_cell},
                     {"REASON", reason_cell}};
         case model::Kind::service:
             return {{"PHASE", "status.phase"},
@@ -148,7 +149,7 @@ std::vector<Column> columns_of(model::Kind kind) {
                     {"REASON", reason_cell}};
         case model::Kind::replica:
             return {{"PHASE", "status.phase"},       {"NODE", "status.node"},
-                    {"DEVICES", shares_cell},        {"EPOCH", "status.epoch"},
+                    {"DEVICES", shares_cell},        {"STARTS", "status.starts"},
                     {"ENDPOINT", "status.endpoint"}, {"AGE", age_cell},
                     {"REASON", reason_cell}};
         case model::Kind::node:

@@ -107,7 +107,7 @@ class JobRun {
                 continue;
             }
             if (number_at(started, "status.epoch") > shown_epoch) {
-                tell_started(number_at(started, "status.epoch"));
+                tell_started(started);
                 const auto epoch = show_output(number_at(started, "status.epoch"));
                 if (!epoch) return pass_on(epoch.error());
                 if (!interrupted_) shown_epoch = *epoch;
@@ -182,12 +182,13 @@ class JobRun {
             say(language(), "tandem: job/{} waits: {}\n", name_, printable(reason)));
         told = std::move(reason);
     }
-    void tell_started(std::int64_t epoch) {
+    void tell_started(const Value& job) {
+        const std::int64_t epoch = number_at(job, "status.epoch");
         if (epoch == told_start_) return;
         const bool first = std::exchange(told_start_, epoch) == 0;
         session_.terminal().err(first ? say(language(), "tandem: job/{} started\n", name_)
                                       : say(language(), "tandem: job/{} started, start {}\n",
-                                            name_, epoch));
+                                            name_, number_at(job, "status.starts")));
     }
     codec::Language language() const { return look_of(session_).language; }
 

@@ -69,17 +69,21 @@ Result<int> do_model_push(Session& session) {
     }
     TANDEM_LET(made, ensure_model(session, name));
     const std::string model = session.item(session.key_of(model::Kind::model, name));
-    const auto version =
-        session.call({.method = "POST", .path = model + "/versions", .body = body});
-    if (!version) {
+    const auto answered =
+        session.ask({.method = "POST", .path = model + "/versions", .body = body});
+    if (!answered) {
         // A model that was made for this version alone does not stay without it.
         if (made) (void)session.call({.method = "DELETE", .path = model});
-        return pass_on(version.error());
+        return pass_on(answered.error());
     }
-    show(session, *version, [&] {
-        return say(look_of(session).language, "modelversion/{} {} {} bytes\n",
-                   text_at(*version, "metadata.name"), text_at(*version, "spec.digest"),
-                   text_at(*version, "spec.bytes"));
+    const Value& version = answered->body;
+    show(session, version, [&] {
+        const codec::Language language = look_of(session).language;
+        const std::string known = answered->status == 201 ? std::string()
+                                                          : say(language, ": already version {} of {}",
+                                                                number_at(version, "spec.number"), name);
+        return say(language, "modelversion/{} {} {} bytes{}\n", text_at(version, "metadata.name"),
+                   text_at(version, "spec.digest"), text_at(version, "spec.bytes"), known);
     });
     return exit_ok;
 }

@@ -27,6 +27,29 @@ std::string cancel_words(const Value& job, codec::Language language) {
     return say(language, "is being cancelled");
 }
 
+std::string hold_words(const Value& job, codec::Language language) {
+    const std::string phase = text_at(job, "status.phase");
+    if (phase == "pending") return say(language, "is held");
+    return say(language, "is {} and goes on; it is held when it waits its turn again", phase);
+}
+
+// A job that waits again may still be kept from starting.
+std::string retry_words(const Value& job, codec::Language language) {
+    const std::string name = text_at(job, "metadata.name");
+    const Value* suspended = find_at(job, "spec.suspend");
+    if (suspended && suspended->boolean)
+        return say(language, "waits again, but is suspended; start it with: tandem job resume {}", name);
+    if (const std::string holder = text_at(job, "status.heldBy"); !holder.empty())
+        return say(language, "waits again, but is held by {}; start it with: tandem job release {}",
+                   printable(holder), name);
+    return say(language, "waits its turn again");
+}
+
+std::string suspend_words(const Value& job, codec::Language language) {
+    if (text_at(job, "status.phase") == "pending") return say(language, "is suspended");
+    return say(language, "is asked to save and stop; then it is suspended");
+}
+
 std::function<Words> always(Phrase phrase) {
     return [phrase](const Value&, codec::Language language) { return say(language, phrase); };
 }
@@ -225,16 +248,16 @@ Result<int> do_job_cancel(Session& session) {
     return act_on_jobs(session, "cancel", cancel_words);
 }
 Result<int> do_job_retry(Session& session) {
-    return act_on_jobs(session, "retry", always("starts again"));
+    return act_on_jobs(session, "retry", retry_words);
 }
 Result<int> do_job_hold(Session& session) {
-    return act_on_jobs(session, "hold", always("is held"));
+    return act_on_jobs(session, "hold", hold_words);
 }
 Result<int> do_job_release(Session& session) {
     return act_on_jobs(session, "release", always("is released"));
 }
 Result<int> do_job_suspend(Session& session) {
-    return act_on_jobs(session, "suspend", always("is suspended"));
+    return act_on_jobs(session, "suspend", suspend_words);
 }
 Result<int> do_job_resume(Session& session) {
     return act_on_jobs(session, "resume", always("waits its turn again"));

@@ -104,6 +104,15 @@ class BackupRestore(unittest.TestCase):
         refused = self.it.run("admin", "tasks", "adopt", stray)
         self.assertEqual(refused.returncode, 5, refused.stdout)
         self.assertIn("belongs to nothing", refused.stderr)
+        # What it sits on is given to nobody; the fourth slice is free.
+        node = self.it.rest.list("/api/v1/nodes")[0]
+        self.assertEqual([d["takenBy"] for d in node["status"]["devices"] if d.get("takenBy")], [stray])
+        self.it.submit(job("wide", shell("true"), replicas=2))
+        self.it.submit(job("small", shell("true")))
+        self.it.wait_phase("small", "succeeded")
+        self.assertEqual(self.it.phase("wide"), "pending")
+        self.assertIn("taken by 1 tasks of before a restore", self.it.tandem("why", "job/wide"))
+        self.assertIn("taken by a task of before a restore", self.it.tandem("node"))
         self.it.tandem("admin", "tasks", "adopt", "kept-worker-0")
         self.assertEqual(self.it.tasks()["kept-worker-0"], pids["kept-worker-0"])
         again = self.it.run("admin", "tasks", "adopt", "kept-worker-0")
@@ -112,6 +121,10 @@ class BackupRestore(unittest.TestCase):
         self.it.wait_phase("ended", "failed")
         self.it.wait_phase("kept", "succeeded")
         until("no task waits", lambda: not self.it.rest.get("/api/v1/admin/tasks")["items"])
+        self.it.wait_phase("wide", "succeeded")
+        for name in ("kept", "ended", "wide"):
+            self.assertEqual(self.it.job(name)["status"]["starts"], 1)
+        self.assertIn("ended by user:admin", self.it.tandem("events", "job/ended"))
         self.assertFalse(alive(pids["ended-worker-0"]) or alive(pids["stray-worker-0"]))
         acts = [row["object"] for row in self.it.rest.get("/api/v1/audit")["items"] if row["action"] == "replicas.update"]
         self.assertIn("default/default/kept-worker-0", acts)
