@@ -104,7 +104,7 @@ TEST_F(CliTest, run_shows_output_of_each_start_and_returns_the_exit_code) {
         {.body = sse(11, "modified", job_json("r", "running", R"(,"epoch":1)")), .hang = true});
     server_.on("GET", std::string(jobs) + "/r/logs",
                {.body = "first\n", .headers = {{"X-Log-Epoch", "1"}}, .stream = true});
-    server_.on("GET", jobs, list_json(job_json("r", "running", R"(,"epoch":1000002,"starts":2)")));
+    server_.on("GET", jobs, list_json(job_json("r", "running", R"(,"epoch":2,"starts":2)")));
     server_.on("GET", std::string(jobs) + "/r/logs",
                {.body = "second\n", .headers = {{"X-Log-Epoch", "2"}}, .stream = true});
     server_.on(
