@@ -100,7 +100,7 @@ def go_on(ride: Ride) -> None:
         ride.prove(
             "the interrupted training succeeded",
             phase == "succeeded",
-            f"{status.get('preemptions', 0)} preemption, {status.get('epoch')} starts",
+            f"{status.get('preemptions', 0)} preemption, {status.get('starts')} starts",
         )
         lost = status.get("stepsLost", 0)
         ride.prove(
