@@ -113,15 +113,15 @@ void name_holders(const server::WorkView& view, const Call& call, model::Verdict
 
 // Where it runs, when nothing else is to be told of it.
 model::Reason running_reason(const server::WorkView& view, const server::WorkCard& card) {
-    const auto standing = view.plan().standing(card.id);
-    if (!standing) return card.reason;
+    const auto assignment = view.plan().assignment(card.id);
+    if (!assignment) return card.reason;
     std::string nodes;
-    for (std::size_t i = 0; i < std::min(nodes_named, standing->nodes.size()); ++i)
-        nodes += (nodes.empty() ? "" : ", ") + standing->nodes[i];
-    if (standing->nodes.size() > nodes_named)
-        nodes += fmt::format(" +{}", standing->nodes.size() - nodes_named);
+    for (std::size_t i = 0; i < std::min(nodes_named, assignment->nodes.size()); ++i)
+        nodes += (nodes.empty() ? "" : ", ") + assignment->nodes[i];
+    if (assignment->nodes.size() > nodes_named)
+        nodes += fmt::format(" +{}", assignment->nodes.size() - nodes_named);
     model::Reason reason{model::ReasonCode::running, {{"nodes", nodes}}};
-    if (standing->milli > 0) reason.params.push_back({"devices", render_milli(standing->milli)});
+    if (assignment->milli > 0) reason.params.push_back({"devices", render_milli(assignment->milli)});
     if (card.started) reason.params.push_back({"since", render_instant(*card.started)});
     return reason;
 }

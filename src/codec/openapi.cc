@@ -17,20 +17,20 @@ using Schemas = std::map<std::string, std::string>;
 template <class T>
 std::string add_schema(Schemas& schemas);
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     std::string out;
     append_json_text(out, text);
     return out;
 }
 std::string reference_to(std::string_view name) {
-    return "{\"$ref\":" + quoted("#/components/schemas/" + std::string(name)) + "}";
+    return "{\"$ref\":" + json_text("#/components/schemas/" + std::string(name)) + "}";
 }
 
 template <class E>
 std::string enum_schema() {
     std::string list;
     for (std::string_view name : model::EnumNames<E>::values)
-        list += (list.empty() ? "" : ",") + quoted(name);
+        list += (list.empty() ? "" : ",") + json_text(name);
     return R"({"type":"string","enum":[)" + list + "]}";
 }
 
@@ -107,10 +107,10 @@ class SchemaVisitor {
   private:
     void add(std::string_view name, std::string schema, const Hint& hint, bool read_only) {
         if (!properties_.empty()) properties_ += ',';
-        if (hint.required) required_ += (required_.empty() ? "" : ",") + quoted(name);
+        if (hint.required) required_ += (required_.empty() ? "" : ",") + json_text(name);
         schema.pop_back();  // its closing brace, put back by close()
-        properties_ += quoted(name) + ":" + schema;
-        if (!hint.note.empty()) properties_ += ",\"description\":" + quoted(hint.note);
+        properties_ += json_text(name) + ":" + schema;
+        if (!hint.note.empty()) properties_ += ",\"description\":" + json_text(hint.note);
         if (hint.min != Hint{}.min && schema.find("integer\",\"format") != schema.npos)
             properties_ += ",\"minimum\":" + std::to_string(hint.min);
         if (hint.max != Hint{}.max && schema.find("integer\",\"format") != schema.npos)
@@ -141,9 +141,9 @@ std::string add_schema(Schemas& schemas) {
     T value{};
     describe(visitor, value);
     if constexpr (DeclaredObject<T>) {
-        const std::string head = R"("apiVersion":{"type":"string","const":)" + quoted(api_version) +
+        const std::string head = R"("apiVersion":{"type":"string","const":)" + json_text(api_version) +
                                  R"(},"kind":{"type":"string","const":)" +
-                                 quoted(name_of(T::kind)) + "}";
+                                 json_text(name_of(T::kind)) + "}";
         schemas[visitor.name()] = visitor.render(head, R"("apiVersion","kind")");
         schemas[visitor.name() + "List"] =
             R"({"type":"object","required":["apiVersion","kind","metadata","items"],"properties":{)"
@@ -162,9 +162,9 @@ void add_batch_and_problem(Schemas& schemas) {
         objects += (objects.empty() ? "" : ",") + reference_to(kind);
     std::string verbs;
     for (std::string_view verb : {"apply", "create", "update"})
-        verbs += quoted(verb) + ":{\"oneOf\":[" + objects + "]},";
+        verbs += json_text(verb) + ":{\"oneOf\":[" + objects + "]},";
     for (std::string_view verb : {"delete", "cancel", "retry"})
-        verbs += quoted(verb) + ":" + reference_to("ObjectKey") + ",";
+        verbs += json_text(verb) + ":" + reference_to("ObjectKey") + ",";
     verbs.pop_back();
     schemas["BatchRequest"] =
         R"({"type":"object","additionalProperties":false,"required":["actions"],"properties":{"actions":{"type":"array","maxItems":1000,"items":)"

@@ -53,15 +53,15 @@ std::int64_t Snapshot::waiting_in(int queue) const {
     return count;
 }
 
-std::optional<Standing> Snapshot::standing(RowId workload) const {
+std::optional<Assignment> Snapshot::assignment(RowId workload) const {
     const Card<HolderCard>* found = tables_.holders.find(workload.value);
     if (found == nullptr) return std::nullopt;
-    Standing standing{.queue = text((*found)->queue),
-                      .flavor = text((*found)->flavor),
-                      .milli = (*found)->milli};
-    for (int node : (*found)->nodes) standing.nodes.push_back(text(node));
-    std::ranges::sort(standing.nodes);
-    return standing;
+    Assignment assignment{.queue = text((*found)->queue),
+                          .flavor = text((*found)->flavor),
+                          .milli = (*found)->milli};
+    for (int node : (*found)->nodes) assignment.nodes.push_back(text(node));
+    std::ranges::sort(assignment.nodes);
+    return assignment;
 }
 
 // Of all flavors, at and below a queue.

@@ -42,7 +42,7 @@ struct PoolLine {
     std::int64_t idle = 0;
 };
 // What a workload has.
-struct Standing {
+struct Assignment {
     std::string queue{};
     std::string flavor{};
     std::int64_t milli = 0;
@@ -56,7 +56,7 @@ class Snapshot {
     // Why a workload waits; absent when it does not.
     std::optional<model::Verdict> verdict(RowId workload) const;
     std::int64_t position(RowId workload) const;  // 1: next in its queue; 0: does not wait
-    std::optional<Standing> standing(RowId workload) const;
+    std::optional<Assignment> assignment(RowId workload) const;
     std::vector<QueueLine> queue_lines() const;
     std::vector<PoolLine> pool_lines() const;
     std::size_t waiting_count() const { return tables_.waiting.size(); }
