@@ -69,7 +69,7 @@ def read_edges(cmake: str) -> dict[str, dict[str, set[str]]]:
         edges[name] = {"DEPS": set(), "TEST_DEPS": set()}
         section = ""
         for word in words:
-            if word in ("DEPS", "TEST_DEPS", "LIBS", "PRIVATE_LIBS", "DEFINES"):
+            if word.isupper() and word.replace("_", "").isalpha():
                 section = word
             elif section in edges[name]:
                 edges[name][section].add(word)
