@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem admin: what acts on the installation itself. Most of it asks the server; a restore, a recovered key and a
-// new secret are also for the owner of a home in which no server runs, who holds its lock meanwhile.
+// tandem admin: what acts on the installation itself. Most of it asks the server; a restore, a
+// recovered key and a new secret are also for the owner of a home in which no server runs, who
+// holds its lock meanwhile.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,7 +55,9 @@ std::int64_t number_of(const Value& value, std::string_view name) {
     return parse_integer(text_of(value, name)).value_or(0);
 }
 
-Rest rest_of_home() { return Rest(Home::find()); }
+Rest rest_of_home() {
+    return Rest(Home::find());
+}
 
 Result<Told> post_path(const std::string& verb, const std::string& file, std::string text) {
     const std::string path = std::filesystem::absolute(file).string();
@@ -92,9 +95,9 @@ Result<Told> check(const Asked&) {
 
 Result<Told> collect_blobs(const Asked&) {
     TANDEM_LET(value, rest_of_home().post("/api/v1/admin/collect-blobs"));
-    std::string text = fmt::format("{} blobs and {} uploads removed, {} bytes freed\n",
-                                   number_of(value, "blobs"), number_of(value, "uploads"),
-                                   number_of(value, "bytes"));
+    std::string text =
+        fmt::format("{} blobs and {} uploads removed, {} bytes freed\n", number_of(value, "blobs"),
+                    number_of(value, "uploads"), number_of(value, "bytes"));
     return Told{.value = std::move(value), .text = std::move(text)};
 }
 
@@ -119,7 +122,8 @@ std::vector<OldTask> tasks_of(const Value& answer) {
     const Value* items = answer.find("items");
     if (!items) return tasks;
     for (const Value& item : items->items) {
-        OldTask one{.task = text_of(item, "task"), .replica = {}, .handle = text_of(item, "handle")};
+        OldTask one{
+            .task = text_of(item, "task"), .replica = {}, .handle = text_of(item, "handle")};
         if (const std::string name = text_of(item, "replica"); !name.empty())
             one.replica = text_of(item, "project") + "/" + text_of(item, "namespace") + "/" + name;
         tasks.push_back(std::move(one));
@@ -131,13 +135,13 @@ std::string target_of(const OldTask& task, const std::string& verb) {
     if (task.replica.empty()) return "/api/v1/admin/tasks/" + task.task + "/" + verb;
     const std::size_t first = task.replica.find('/');
     const std::size_t second = task.replica.find('/', first + 1);
-    return fmt::format("/api/v1/projects/{}/namespaces/{}/replicas/{}/{}",
-                       task.replica.substr(0, first),
-                       task.replica.substr(first + 1, second - first - 1),
-                       task.replica.substr(second + 1), verb);
+    return fmt::format(
+        "/api/v1/projects/{}/namespaces/{}/replicas/{}/{}", task.replica.substr(0, first),
+        task.replica.substr(first + 1, second - first - 1), task.replica.substr(second + 1), verb);
 }
 
-// The tasks that were named, by task name, replica name or path; every one that `verb` fits for --all.
+// The tasks that were named, by task name, replica name or path; every one that `verb` fits for
+// --all.
 Result<std::vector<OldTask>> chosen(const std::vector<OldTask>& tasks, const std::string& verb,
                                     const Asked& asked) {
     std::vector<OldTask> found;
@@ -145,7 +149,8 @@ Result<std::vector<OldTask>> chosen(const std::vector<OldTask>& tasks, const std
         return invalid_field("TASK", "name tasks of tandem admin tasks list, or say --all");
     if (asked.all) {
         for (const OldTask& one : tasks)
-            if (verb == "end" || (!one.replica.empty() && !one.handle.empty())) found.push_back(one);
+            if (verb == "end" || (!one.replica.empty() && !one.handle.empty()))
+                found.push_back(one);
         return found;
     }
     for (const std::string& name : asked.tasks) {
@@ -154,11 +159,14 @@ Result<std::vector<OldTask>> chosen(const std::vector<OldTask>& tasks, const std
         });
         if (it == tasks.end())
             return fail(ErrorCode::not_found,
-                        fmt::format("\"{}\" is not among those of tandem admin tasks list", name), "TASK");
-        if (verb == "adopt" && it->replica.empty())
-            return fail(ErrorCode::conflict,
-                        fmt::format("\"{}\" belongs to nothing that is there now; it can only be ended", name),
+                        fmt::format("\"{}\" is not among those of tandem admin tasks list", name),
                         "TASK");
+        if (verb == "adopt" && it->replica.empty())
+            return fail(
+                ErrorCode::conflict,
+                fmt::format("\"{}\" belongs to nothing that is there now; it can only be ended",
+                            name),
+                "TASK");
         found.push_back(*it);
     }
     return found;
@@ -187,20 +195,25 @@ Result<Told> decide(const std::string& verb, const Asked& asked) {
     for (const OldTask& one : some) {
         TANDEM_TRY(rest.post(target_of(one, verb)));
         told.text += fmt::format("{}: {}\n", one.shown(), done);
-        items.push_back(tell({{"task", one.task}, {"replica", one.replica}, {"done", done}}, "").value);
+        items.push_back(
+            tell({{"task", one.task}, {"replica", one.replica}, {"done", done}}, "").value);
     }
     told.value.add("items", make_list(std::move(items)));
     return told;
 }
 
-Result<Told> adopt_tasks(const Asked& asked) { return decide("adopt", asked); }
-Result<Told> end_tasks(const Asked& asked) { return decide("end", asked); }
+Result<Told> adopt_tasks(const Asked& asked) {
+    return decide("adopt", asked);
+}
+Result<Told> end_tasks(const Asked& asked) {
+    return decide("end", asked);
+}
 
 // ---- ways back in ----
 
 // The owner of a home in which no server runs, and for as long as this process lives.
 Status take_home(const Home& home) {
-    struct stat facts {};
+    struct stat facts{};
     if (!home.exists() || ::stat(home.root().c_str(), &facts) != 0)
         return fail(ErrorCode::not_found, home.root() + " holds no installation", "home");
     if (facts.st_uid != ::geteuid())
@@ -210,7 +223,8 @@ Status take_home(const Home& home) {
     return {};
 }
 
-// The next start lets it in, and writes that into the audit trail. Only its hash lies in the home until then.
+// The next start lets it in, and writes that into the audit trail. Only its hash lies in the home
+// until then.
 Result<Told> recover_key(const Asked& asked) {
     const Home home = Home::find();
     TANDEM_TRY(take_home(home));
@@ -227,9 +241,11 @@ Result<Told> recover_key(const Asked& asked) {
     writer.end_object();
     TANDEM_TRY(write_file(home.recovery(), json + "\n"));
     TANDEM_TRY(write_file(home.admin_key(), std::string(key.text.reveal()) + "\n"));
-    Told told = tell({{"adminKeyFile", home.admin_key()}, {"keyId", key.key_id}},
-                     fmt::format("a new admin key is in {} (mode 0600); tandem up lets it in{}\n", home.admin_key(),
-                                 asked.revoke_others ? ", revokes every other admin key, and says which" : ""));
+    Told told =
+        tell({{"adminKeyFile", home.admin_key()}, {"keyId", key.key_id}},
+             fmt::format(
+                 "a new admin key is in {} (mode 0600); tandem up lets it in{}\n", home.admin_key(),
+                 asked.revoke_others ? ", revokes every other admin key, and says which" : ""));
     told.value.add("revokeOthers", make_flag(asked.revoke_others));
     return told;
 }
@@ -239,9 +255,12 @@ Result<Told> new_secret(const Asked&) {
     TANDEM_TRY(take_home(home));
     TANDEM_TRY(draw_secret(home));
     return tell({{"secretFile", home.secret()}},
-                fmt::format("a new secret is in {} (mode 0600). API keys and jobs are as before; a model server that "
-                            "still runs knows\nonly its key of the old secret and refuses calls until its service has "
-                            "started it again\n", home.secret()));
+                fmt::format("a new secret is in {} (mode 0600). API keys and jobs are as before; a "
+                            "model server that "
+                            "still runs knows\nonly its key of the old secret and refuses calls "
+                            "until its service has "
+                            "started it again\n",
+                            home.secret()));
 }
 
 // ---- words ----
@@ -260,7 +279,8 @@ constexpr Verb verbs[] = {
     {"export-history", "Write segments, rows and changes to FILE as NDJSON", export_history, true},
     {"collect-blobs", "Remove what nothing has referred to for a day", collect_blobs},
     {"recover-key", "Draw a new admin key, while no server runs", recover_key},
-    {"new-secret", "Draw a new secret for a home that has lost it, while no server runs", new_secret},
+    {"new-secret", "Draw a new secret for a home that has lost it, while no server runs",
+     new_secret},
 };
 constexpr Verb task_verbs[] = {
     {"tasks list", "Tasks of before a restore that wait for a decision", list_tasks},
@@ -270,8 +290,10 @@ constexpr Verb task_verbs[] = {
 
 void add_verb(CLI::App& app, const Verb& verb, Asked& asked, const Verb*& chosen_verb) {
     const std::string name(verb.name);
-    CLI::App* one = app.add_subcommand(name.substr(name.find(' ') + 1), verb.summary);  // all of it without a blank
-    one->add_option("-o,--output", asked.output, "table, json or yaml")->check(CLI::IsMember({"table", "json", "yaml"}));
+    CLI::App* one = app.add_subcommand(name.substr(name.find(' ') + 1),
+                                       verb.summary);  // all of it without a blank
+    one->add_option("-o,--output", asked.output, "table, json or yaml")
+        ->check(CLI::IsMember({"table", "json", "yaml"}));
     if (verb.takes_file) one->add_option("FILE", asked.file, "")->required();
     if (verb.takes_tasks) {
         one->add_option("TASK", asked.tasks, "names of tasks or replicas");
@@ -289,8 +311,8 @@ std::string wrong_verb(const std::vector<std::string>& words) {
     std::vector<std::string> names{"tasks"};
     for (const Verb& verb : verbs) names.emplace_back(verb.name);
     if (std::ranges::find(names, words.front()) != names.end()) return {};
-    return fmt::format("\"{}\" is no verb of tandem admin{}; see tandem admin --help", words.front().substr(0, 40),
-                       cli::did_you_mean(words.front(), names));
+    return fmt::format("\"{}\" is no verb of tandem admin{}; see tandem admin --help",
+                       words.front().substr(0, 40), cli::did_you_mean(words.front(), names));
 }
 
 int say(const std::string& verb, const std::string& output, const Result<Told>& told) {
@@ -312,14 +334,16 @@ int admin(const std::vector<std::string>& arguments) {
     CLI::App* tasks = app.add_subcommand("tasks", "Decide on tasks of before a restore");
     tasks->require_subcommand(1);
     for (const Verb& one : task_verbs) add_verb(*tasks, one, asked, verb);
-    app.footer("Examples:\n  tandem admin backup /var/backups/tandem.db\n  tandem admin check -o json\n"
-               "  tandem admin tasks end --all");
+    app.footer(
+        "Examples:\n  tandem admin backup /var/backups/tandem.db\n  tandem admin check -o json\n"
+        "  tandem admin tasks end --all");
     if (const auto code = read_words(app, arguments)) return *code;
     return say(verb->name, asked.output, verb->act(asked));
 }
 
 int sim(const std::vector<std::string>& arguments) {
-    const std::string program = (std::filesystem::path(own_path()).parent_path() / "tandem-sim").string();
+    const std::string program =
+        (std::filesystem::path(own_path()).parent_path() / "tandem-sim").string();
     std::vector<char*> words{const_cast<char*>(program.c_str())};
     for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);

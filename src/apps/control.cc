@@ -40,22 +40,27 @@ std::string last_lines(const std::string& path, std::size_t bytes) {
 
 // What a process that is gone found wrong stands at the end of its log.
 std::unexpected<Error> gone(const Home& home, const std::string& name, std::string_view when) {
-    return fail(ErrorCode::unavailable, fmt::format("the {} ended {}; its last words ({}):\n{}", name, when,
-                                                    home.log_file(name), last_lines(home.log_file(name), 2000)));
+    return fail(ErrorCode::unavailable,
+                fmt::format("the {} ended {}; its last words ({}):\n{}", name, when,
+                            home.log_file(name), last_lines(home.log_file(name), 2000)));
 }
 
-bool ended(pid_t child) { return ::waitpid(child, nullptr, WNOHANG) == child; }
+bool ended(pid_t child) {
+    return ::waitpid(child, nullptr, WNOHANG) == child;
+}
 
 template <class Ready>
 Status wait_ready(const std::string& name, pid_t child, const Home& home, Ready&& ready) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(start_deadline.ms);
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(start_deadline.ms);
     while (std::chrono::steady_clock::now() < end) {
         if (ready()) return {};
         if (ended(child)) return gone(home, name, "at once");
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    return fail(ErrorCode::unavailable, fmt::format("the {} is not ready after {}; see {}", name,
-                                                    render_duration(start_deadline), home.log_file(name)));
+    return fail(ErrorCode::unavailable,
+                fmt::format("the {} is not ready after {}; see {}", name,
+                            render_duration(start_deadline), home.log_file(name)));
 }
 
 Status ensure_running(const Home& home, const std::string& name, const UpOptions& options) {
@@ -67,7 +72,8 @@ Status ensure_running(const Home& home, const std::string& name, const UpOptions
         const auto running = find_running(home.run_file(name));
         if (!running) return false;
         if (name == "server") return Rest(home).get("/healthz").has_value();
-        if (running->url.starts_with("https://")) return true;  // told once it listens; its certificate names the world's host
+        if (running->url.starts_with("https://"))
+            return true;  // told once it listens; its certificate names the world's host
         const auto status = probe_url(running->url, options.tls_certificate);
         return status && *status == 200;
     });
@@ -84,7 +90,8 @@ void say_ready(const Home& home) {
     const auto gateway = find_running(home.run_file("gateway"));
     fmt::print("server   {}  pid {}\n", server ? server->url : "-", server ? server->pid : 0);
     fmt::print("gateway  {}  pid {}\n", gateway ? gateway->url : "-", gateway ? gateway->pid : 0);
-    fmt::print("home     {}\nadmin key in {} (mode 0600); the command line on this host finds it\n", home.root(), home.admin_key());
+    fmt::print("home     {}\nadmin key in {} (mode 0600); the command line on this host finds it\n",
+               home.root(), home.admin_key());
 }
 
 struct LiveTask {
@@ -97,7 +104,8 @@ std::vector<codec::Value> list_all(Rest& rest, const std::string& path) {
     std::vector<codec::Value> items;
     std::string token;
     for (int i = 0; i < pages_max; ++i) {
-        auto page = rest.get(path + (token.empty() ? "" : "&continue=" + http::encode_component(token)));
+        auto page =
+            rest.get(path + (token.empty() ? "" : "&continue=" + http::encode_component(token)));
         const codec::Value* found = page ? page->find("items") : nullptr;
         if (!found) break;
         items.insert(items.end(), found->items.begin(), found->items.end());
@@ -111,7 +119,8 @@ std::vector<codec::Value> list_all(Rest& rest, const std::string& path) {
 
 // Of work that has not ended.
 const std::string not_ended =
-    "?limit=500&fieldSelector=" + http::encode_component("status.phase!=succeeded,status.phase!=failed,status.phase!=cancelled");
+    "?limit=500&fieldSelector=" +
+    http::encode_component("status.phase!=succeeded,status.phase!=failed,status.phase!=cancelled");
 
 std::vector<LiveTask> live_tasks(Rest& rest) {
     std::vector<LiveTask> tasks;
@@ -120,9 +129,11 @@ std::vector<LiveTask> live_tasks(Rest& rest) {
         const codec::Value* status = item.find("status");
         const codec::Value* phase = status ? status->find("phase") : nullptr;
         const std::string text(phase ? phase->text_or_empty() : "");
-        if (text != "starting" && text != "running" && text != "stopping" && text != "unknown") continue;
+        if (text != "starting" && text != "running" && text != "stopping" && text != "unknown")
+            continue;
         tasks.push_back({.name = fmt::format("{}/{}/{}", meta->find("project")->text_or_empty(),
-                                             meta->find("namespace")->text_or_empty(), meta->find("name")->text_or_empty()),
+                                             meta->find("namespace")->text_or_empty(),
+                                             meta->find("name")->text_or_empty()),
                          .phase = text});
     }
     return tasks;
@@ -131,15 +142,18 @@ std::vector<LiveTask> live_tasks(Rest& rest) {
 void cancel_jobs(Rest& rest) {
     for (const codec::Value& item : list_all(rest, "/api/v1/jobs" + not_ended)) {
         const codec::Value* meta = item.find("metadata");
-        (void)rest.post(fmt::format("/api/v1/projects/{}/namespaces/{}/jobs/{}/cancel", meta->find("project")->text_or_empty(),
-                                    meta->find("namespace")->text_or_empty(), meta->find("name")->text_or_empty()));
+        (void)rest.post(fmt::format("/api/v1/projects/{}/namespaces/{}/jobs/{}/cancel",
+                                    meta->find("project")->text_or_empty(),
+                                    meta->find("namespace")->text_or_empty(),
+                                    meta->find("name")->text_or_empty()));
     }
 }
 
 Value describe(const std::optional<RunRecord>& record) {
     Value one = codec::make_object();
     one.add("running", make_flag(record.has_value()));
-    one.add("pid", {.type = codec::ValueType::number, .text = std::to_string(record ? record->pid : 0)});
+    one.add("pid",
+            {.type = codec::ValueType::number, .text = std::to_string(record ? record->pid : 0)});
     one.add("url", codec::make_text(record ? record->url : ""));
     one.add("version", codec::make_text(record ? record->version : ""));
     return one;
@@ -150,10 +164,12 @@ Status check_options(const Home& home, const UpOptions& options) {
     TANDEM_TRY(check_public(options));
     if (!find_running(home.run_file("server"))) {
         TANDEM_TRY(check_is_free(options.listen, "--listen"));
-        TANDEM_TRY(executor::discover_devices({.cpu_slices = options.slices, .over_commit = options.over_commit}));
+        TANDEM_TRY(executor::discover_devices(
+            {.cpu_slices = options.slices, .over_commit = options.over_commit}));
         TANDEM_TRY(check_secret(home));
     }
-    if (!find_running(home.run_file("gateway"))) TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
+    if (!find_running(home.run_file("gateway")))
+        TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
     return {};
 }
 
@@ -175,7 +191,8 @@ Status start_parts(const Home& home, const UpOptions& options) {
     return {};
 }
 
-// A first start that failed leaves no home behind: nothing has worked in it yet. Not while a process has it.
+// A first start that failed leaves no home behind: nothing has worked in it yet. Not while a
+// process has it.
 void remove_half_made(const Home& home) {
     if (find_running(home.run_file("server")) || !lock_home(home)) return;
     std::error_code ignored;
@@ -189,7 +206,8 @@ void say_recovered(const Home& home) {
     const Value* revoked = document ? document->find("revoked") : nullptr;
     if (!revoked) return;
     std::string names;
-    for (const Value& name : revoked->items) names += (names.empty() ? "key/" : ", key/") + std::string(name.text_or_empty());
+    for (const Value& name : revoked->items)
+        names += (names.empty() ? "key/" : ", key/") + std::string(name.text_or_empty());
     fmt::print("revoked  {}\n", names.empty() ? "no other admin key was there" : names);
     std::filesystem::remove(home.recovered());
 }
@@ -210,7 +228,8 @@ int up(const std::vector<std::string>& arguments) {
     }
     if (const auto differ = differences(before, *parsed.options); running && !differ.empty())
         return refuse_other_options(home, differ);
-    if (const Status possible = check_options(home, *parsed.options); !possible) return complain("up", possible.error());
+    if (const Status possible = check_options(home, *parsed.options); !possible)
+        return complain("up", possible.error());
     const bool fresh = !std::filesystem::exists(home.root());
     if (const Status started = start_parts(home, *parsed.options); !started) {
         if (fresh) remove_half_made(home);
@@ -231,7 +250,8 @@ int down(const std::vector<std::string>& arguments) {
     for (const char* name : {"gateway", "server"}) {
         const bool was = find_running(home.run_file(name)).has_value();
         if (!stop_process(home.run_file(name), stop_deadline)) {
-            fmt::print(stderr, "tandem down: the {} does not end; see {}\n", name, home.log_file(name));
+            fmt::print(stderr, "tandem down: the {} does not end; see {}\n", name,
+                       home.log_file(name));
             return cli::exit_timeout;
         }
         fmt::print("{} {}\n", name, was ? "stopped" : "was not running");
@@ -256,10 +276,12 @@ int status(const std::vector<std::string>& arguments) {
     told.add("gateway", describe(gateway));
     const auto line = [](const char* name, const std::optional<RunRecord>& record) {
         if (!record) return fmt::format("{:<8} not running\n", name);
-        return fmt::format("{:<8} running  {}  pid {}  version {}\n", name, record->url, record->pid, record->version);
+        return fmt::format("{:<8} running  {}  pid {}  version {}\n", name, record->url,
+                           record->pid, record->version);
     };
     const std::string output = output_of(arguments);
-    std::string text = fmt::format("home     {}\n", home.root()) + line("server", server) + line("gateway", gateway);
+    std::string text = fmt::format("home     {}\n", home.root()) + line("server", server) +
+                       line("gateway", gateway);
     if (server && output == "table") {
         Rest rest(home);
         text += fmt::format("tasks    {} alive\n", live_tasks(rest).size());

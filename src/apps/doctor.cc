@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem doctor: can this machine carry an installation, and is the one it has well? One line a check:
-// ok, warning (works, with less) or problem (does not work), and what to do.
+// tandem doctor: can this machine carry an installation, and is the one it has well? One line a
+// check: ok, warning (works, with less) or problem (does not work), and what to do.
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ Finding check_home(const Home& home) {
 }
 
 Finding check_space(const Home& home) {
-    struct statvfs room {};
+    struct statvfs room{};
     const std::string place = std::filesystem::exists(home.root()) ? home.root() : "/";
     if (::statvfs(place.c_str(), &room) != 0)
         return {Grade::warning, "free space can't be read", ""};
@@ -63,7 +63,8 @@ std::string_view text_of(const codec::Value* value, std::string_view name) {
 Finding check_served_devices(const Home& home) {
     const auto nodes = Rest(home).get("/api/v1/nodes");
     if (!nodes)
-        return {Grade::problem, "devices: " + nodes.error().message, "see " + home.log_file("server")};
+        return {Grade::problem, "devices: " + nodes.error().message,
+                "see " + home.log_file("server")};
     std::int64_t count = 0, shared = 0;
     std::string first;
     const codec::Value* items = nodes->find("items");
@@ -73,7 +74,8 @@ Finding check_served_devices(const Home& home) {
         if (!devices) continue;
         for (const codec::Value& device : devices->items) {
             if (count++ == 0)
-                first = fmt::format("{} ({})", text_of(&device, "flavor"), text_of(&device, "model"));
+                first =
+                    fmt::format("{} ({})", text_of(&device, "flavor"), text_of(&device, "model"));
             const codec::Value* over = device.find("overCommitted");
             shared += over && over->boolean ? 1 : 0;
         }
@@ -101,8 +103,7 @@ Finding check_devices(const Home& home, const UpOptions& options) {
 
 Finding check_shim() {
     const auto shim = std::filesystem::path(own_path()).parent_path() / "tandem-shim";
-    if (::access(shim.c_str(), X_OK) == 0)
-        return {Grade::ok, "tandem-shim beside the program", ""};
+    if (::access(shim.c_str(), X_OK) == 0) return {Grade::ok, "tandem-shim beside the program", ""};
     return {Grade::problem, "tandem-shim is not at " + shim.string(),
             "install both programs into one folder"};
 }
@@ -149,7 +150,8 @@ Finding check_store(const Home& home) {
     const Status read = read_store(home);
     if (read) return {Grade::ok, "store passes its integrity check", ""};
     if (read.error().code == ErrorCode::conflict)
-        return {Grade::warning, "store is not checked: a server is on its way", "tandem doctor again"};
+        return {Grade::warning, "store is not checked: a server is on its way",
+                "tandem doctor again"};
     return {Grade::problem, "store: " + read.error().message,
             "tandem down; tandem admin restore BACKUP; tandem up"};
 }

@@ -10,8 +10,10 @@
 namespace tandem::apps {
 
 Result<std::string> digest_of_file(const std::string& path);  // "sha256:<hex>"
-// Waits for the blob store's thread; called from the executor's thread for files, never from core's.
-Result<model::OutputRecord> keep_output(blob::BlobStore& blobs, const std::string& name, const std::string& path);
+// Waits for the blob store's thread; called from the executor's thread for files, never from
+// core's.
+Result<model::OutputRecord> keep_output(blob::BlobStore& blobs, const std::string& name,
+                                        const std::string& path);
 // A host's name as a node's: lower case, what is not allowed in names becomes '-'.
 std::string node_name(const std::string& host);
 

@@ -16,19 +16,23 @@ namespace {
 
 constexpr Duration stop_grace = seconds(25);
 
-Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOptions& options, const telemetry::Log& log,
+Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOptions& options,
+                                                const telemetry::Log& log,
                                                 telemetry::Metrics& metrics) {
     TANDEM_TRY(check_public(options));
     TANDEM_TRY(home.make());
     auto listen = relay::parse_listen(options.gateway);
     if (!listen) return invalid_field("--gateway", listen.error().message);
     for (const auto& endpoint : *listen)
-        if (Status free = relay::check_port_is_free(endpoint); !free && relay::has_address(endpoint))
-            return fail(ErrorCode::conflict, free.error().message + "; choose another with --gateway", "--gateway");
+        if (Status free = relay::check_port_is_free(endpoint);
+            !free && relay::has_address(endpoint))
+            return fail(ErrorCode::conflict,
+                        free.error().message + "; choose another with --gateway", "--gateway");
     gateway::GatewayOptions wanted;
     wanted.listen = listen->front();
     wanted.also_listen.assign(listen->begin() + 1, listen->end());
-    if (!listen->front().loopback()) wanted.tls = relay::TlsFiles{options.tls_certificate, options.tls_key};
+    if (!listen->front().loopback())
+        wanted.tls = relay::TlsFiles{options.tls_certificate, options.tls_key};
     wanted.home = home.gateway();
     wanted.server = "unix:" + home.socket();
     return gateway::Gateway::start(std::move(wanted), log, metrics);
@@ -52,12 +56,16 @@ int gateway_main(const std::vector<std::string>& arguments) {
     auto gateway = start(home, *parsed.options, log, metrics);
     if (!gateway) {
         const Error& error = gateway.error();
-        fmt::print(stderr, "tandem gateway: {}{}\n", error.field.empty() ? "" : error.field + ": ", error.message);
+        fmt::print(stderr, "tandem gateway: {}{}\n", error.field.empty() ? "" : error.field + ": ",
+                   error.message);
         return 1;
     }
     const auto endpoint = (*gateway)->endpoint();
     const std::string url = (endpoint.loopback() ? "http://" : "https://") + endpoint.text();
-    if (const Status written = write_record(home.run_file("gateway"), record_of_self(url, TANDEM_VERSION, to_arguments(*parsed.options))); !written) {
+    if (const Status written =
+            write_record(home.run_file("gateway"),
+                         record_of_self(url, TANDEM_VERSION, to_arguments(*parsed.options)));
+        !written) {
         fmt::print(stderr, "tandem gateway: {}\n", written.error().message);
         return 1;
     }

@@ -48,13 +48,17 @@ Home Home::find() {
     return Home(environment_or("TANDEM_HOME", environment_or("HOME", "/root") + "/.tandem"));
 }
 
-bool Home::exists() const { return std::filesystem::exists(database()); }
+bool Home::exists() const {
+    return std::filesystem::exists(database());
+}
 
 Status Home::make() const {
     for (const std::string& folder : {root_, root_ + "/run", root_ + "/logs", gateway()}) {
         std::error_code error;
         std::filesystem::create_directories(folder, error);
-        if (error) return fail(ErrorCode::unavailable, "making " + folder + ": " + error.message(), "home");
+        if (error)
+            return fail(ErrorCode::unavailable, "making " + folder + ": " + error.message(),
+                        "home");
         if (::chmod(folder.c_str(), 0700) != 0) return system_error("protecting " + folder);
     }
     return {};
@@ -63,13 +67,15 @@ Status Home::make() const {
 Status lock_home(const Home& home) {
     const int descriptor = ::open(home.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) return system_error("opening " + home.lock());
-    // A server that was killed while it started a shim leaves the lock with that one until it becomes its own program.
+    // A server that was killed while it started a shim leaves the lock with that one until it
+    // becomes its own program.
     for (int tries = 0; tries < lock_tries; ++tries) {
         if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return {};
         std::this_thread::sleep_for(lock_wait);
     }
     ::close(descriptor);
-    return fail(ErrorCode::conflict, "another server runs on " + home.root() + "; see tandem status", "home");
+    return fail(ErrorCode::conflict,
+                "another server runs on " + home.root() + "; see tandem status", "home");
 }
 
 Result<std::string> read_file(const std::string& path) {
@@ -82,26 +88,33 @@ Result<std::string> read_file(const std::string& path) {
 
 Status write_file(const std::string& path, std::string_view text) {
     const std::string temporary = path + ".new";
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int descriptor =
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (descriptor < 0) return system_error("opening " + temporary);
     const Status written = write_whole(descriptor, text, temporary);
     ::close(descriptor);
     TANDEM_TRY(written);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) return system_error("renaming " + temporary);
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+        return system_error("renaming " + temporary);
     return {};
 }
 
 Status check_secret(const Home& home) {
     const std::string known = read_file(home.secret()).value_or("");
     if (!home.exists() || !known.empty()) return {};
-    return fail(ErrorCode::conflict,
-                home.secret() + " is missing, and the store is there: the keys of model servers that run are derived "
-                "from it. Bring the file back from a copy of the home, or draw another: tandem admin new-secret "
-                "(model servers that run must then be started again; API keys stay valid)",
-                "home");
+    return fail(
+        ErrorCode::conflict,
+        home.secret() +
+            " is missing, and the store is there: the keys of model servers that run are derived "
+            "from it. Bring the file back from a copy of the home, or draw another: tandem admin "
+            "new-secret "
+            "(model servers that run must then be started again; API keys stay valid)",
+        "home");
 }
 
-Status draw_secret(const Home& home) { return write_file(home.secret(), crypto::draw_token()); }
+Status draw_secret(const Home& home) {
+    return write_file(home.secret(), crypto::draw_token());
+}
 
 Result<Secret> load_secret(const Home& home) {
     TANDEM_TRY(check_secret(home));

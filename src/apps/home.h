@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Home: the folder of one installation and what lies in it. Default $TANDEM_HOME, else ~/.tandem; mode 0700.
+// Home: the folder of one installation and what lies in it. Default $TANDEM_HOME, else ~/.tandem;
+// mode 0700.
 //
 //   tandem.db            rows             lock        held by the server before anything is opened
 //   secret  admin.key    mode 0600        server.sock the server's door for its own host
 //   blobs/ tasks/ checkpoints/            files of models, tasks, checkpoints
 //   gateway/             journal and last feed of the gateway
-//   recovery.json                         a new admin key, to be let in by the next start (tandem admin recover-key)
-//   run/ logs/           what runs now, and what it says; run/recovered.json: which keys a recovery has revoked,
+//   recovery.json                         a new admin key, to be let in by the next start (tandem
+//   admin recover-key) run/ logs/           what runs now, and what it says; run/recovered.json:
+//   which keys a recovery has revoked,
 //                        until tandem up has told it
 #pragma once
 
@@ -42,14 +44,15 @@ class Home {
     std::string root_;
 };
 
-// Held until the process ends. Error conflict when another server has it, and keeps it for a second.
+// Held until the process ends. Error conflict when another server has it, and keeps it for a
+// second.
 Status lock_home(const Home& home);
 
 Result<std::string> read_file(const std::string& path);
 // Complete or not at all: temporary file, fsync, rename; mode 0600.
 Status write_file(const std::string& path, std::string_view text);
-// The installation's secret, drawn by the first start. A home with a store that has lost it gets no other by
-// itself: error conflict, with the ways out.
+// The installation's secret, drawn by the first start. A home with a store that has lost it gets no
+// other by itself: error conflict, with the ways out.
 Result<Secret> load_secret(const Home& home);
 Status check_secret(const Home& home);  // the same, and nothing is drawn
 Status draw_secret(const Home& home);   // another one, whatever there was

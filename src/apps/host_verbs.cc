@@ -31,11 +31,15 @@ std::string help_of(const Plain& verb) {
     return text;
 }
 
-const std::vector<std::string> output_words{"-o",      "--output", "json",     "yaml",          "table",         "-o=json",       "-o=yaml",
-                                            "-o=table", "-ojson",   "-oyaml",   "-otable",       "--output=json", "--output=yaml", "--output=table"};
+const std::vector<std::string> output_words{
+    "-o",      "--output",      "json",          "yaml",          "table",
+    "-o=json", "-o=yaml",       "-o=table",      "-ojson",        "-oyaml",
+    "-otable", "--output=json", "--output=yaml", "--output=table"};
 constexpr const char* output_line = "-o, --output table|json|yaml";
 
-bool is_help(const std::string& word) { return word == "-h" || word == "--help"; }
+bool is_help(const std::string& word) {
+    return word == "-h" || word == "--help";
+}
 
 cli::HostVerb plain(Plain verb) {
     return {verb.name, verb.summary, [verb](const std::vector<std::string>& arguments) {
@@ -45,8 +49,10 @@ cli::HostVerb plain(Plain verb) {
                 }
                 for (const std::string& word : arguments) {
                     if (std::ranges::find(verb.words, word) != verb.words.end()) continue;
-                    fmt::print(stderr, "tandem {}: \"{}\" is not known here{}\nTry: tandem {} --help\n", verb.name,
-                               word.substr(0, 40), cli::did_you_mean(word, verb.words), verb.name);
+                    fmt::print(stderr,
+                               "tandem {}: \"{}\" is not known here{}\nTry: tandem {} --help\n",
+                               verb.name, word.substr(0, 40), cli::did_you_mean(word, verb.words),
+                               verb.name);
                     return 2;
                 }
                 return verb.act(arguments);
@@ -70,7 +76,8 @@ std::vector<cli::HostVerb> host_verbs() {
                .words = output_words,
                .option_lines = {output_line},
                .examples = {"tandem status", "tandem status -o json"}}),
-        {"admin", "Backup, restore, check, history, old tasks, lost keys: see tandem admin --help", admin},
+        {"admin", "Backup, restore, check, history, old tasks, lost keys: see tandem admin --help",
+         admin},
         {"sim", "Run the simulator (tandem-sim)", sim},
         plain({.name = "doctor",
                .summary = "Check this machine and its installation",

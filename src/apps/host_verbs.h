@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs that work on this host, as the command line is handed them: each with its help, and with
-// words that it does not know refused before it does anything.
+// The verbs that work on this host, as the command line is handed them: each with its help, and
+// with words that it does not know refused before it does anything.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IntentRouter: gives each intent to the part that can do it: probes to the prober, everything else to the executor
-// of its node (this release: the local one).
+// IntentRouter: gives each intent to the part that can do it: probes to the prober, everything else
+// to the executor of its node (this release: the local one).
 #pragma once
 
 #include <map>

@@ -16,7 +16,8 @@ constexpr std::int64_t grace_ms = 10'000;
 
 bool lives(const std::string& path) {
     const executor::FolderHandle folder(path);
-    return folder && executor::is_locked(folder.fd()) && !executor::read_record(folder.fd(), shim::exit_file);
+    return folder && executor::is_locked(folder.fd()) &&
+           !executor::read_record(folder.fd(), shim::exit_file);
 }
 
 void ask_to_stop(const std::string& path) {

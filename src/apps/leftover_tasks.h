@@ -9,7 +9,8 @@
 
 namespace tandem::apps {
 
-// TERM with the grace each shim was given at most `deadline`, then waits. Returns how many still live.
+// TERM with the grace each shim was given at most `deadline`, then waits. Returns how many still
+// live.
 std::int64_t end_leftover_tasks(const Home& home, Duration deadline);
 
 }  // namespace tandem::apps

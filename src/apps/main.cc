@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem: one program. `server` and `gateway` are the two long-lived processes that `up` starts; the other verbs
-// are the command line.
+// tandem: one program. `server` and `gateway` are the two long-lived processes that `up` starts;
+// the other verbs are the command line.
 #include <fmt/format.h>
 
 #include <string>
@@ -18,7 +18,9 @@
 
 namespace {
 
-std::vector<std::string> rest_of(int argc, char** argv) { return {argv + 2, argv + argc}; }
+std::vector<std::string> rest_of(int argc, char** argv) {
+    return {argv + 2, argv + argc};
+}
 
 }  // namespace
 

@@ -22,9 +22,9 @@
 namespace tandem::apps {
 namespace {
 
-// Field 22 of /proc/PID/stat (proc(5)): start time in clock ticks since boot. The name in field 2 may hold
-// spaces and brackets, so fields are counted from the last ')'. 0: no such process, or a dead one that is not
-// waited for yet.
+// Field 22 of /proc/PID/stat (proc(5)): start time in clock ticks since boot. The name in field 2
+// may hold spaces and brackets, so fields are counted from the last ')'. 0: no such process, or a
+// dead one that is not waited for yet.
 std::int64_t start_ticks_of(std::int64_t pid) {
     const auto stat = read_file("/proc/" + std::to_string(pid) + "/stat");
     if (!stat) return 0;
@@ -53,7 +53,8 @@ std::string text_of(const codec::Value& document, std::string_view name) {
 }
 
 bool lives(const RunRecord& record) {
-    return record.pid > 0 && record.boot_id == boot_id() && start_ticks_of(record.pid) == record.start_ticks;
+    return record.pid > 0 && record.boot_id == boot_id() &&
+           start_ticks_of(record.pid) == record.start_ticks;
 }
 
 [[noreturn]] void become(const std::vector<std::string>& arguments, const std::string& log) {
@@ -75,7 +76,11 @@ bool lives(const RunRecord& record) {
 
 RunRecord record_of_self(std::string url, std::string version, std::vector<std::string> options) {
     const std::int64_t pid = ::getpid();
-    return {.pid = pid, .start_ticks = start_ticks_of(pid), .boot_id = boot_id(), .url = std::move(url), .version = std::move(version),
+    return {.pid = pid,
+            .start_ticks = start_ticks_of(pid),
+            .boot_id = boot_id(),
+            .url = std::move(url),
+            .version = std::move(version),
             .options = std::move(options)};
 }
 
@@ -113,13 +118,16 @@ std::optional<RunRecord> find_running(const std::string& path) {
                      .version = text_of(*document, "version")};
     if (!lives(record)) return std::nullopt;
     if (const codec::Value* options = document->find("options"))
-        for (const codec::Value& word : options->items) record.options.emplace_back(word.text_or_empty());
+        for (const codec::Value& word : options->items)
+            record.options.emplace_back(word.text_or_empty());
     return record;
 }
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments, const std::string& log) {
     const pid_t child = ::fork();
-    if (child < 0) return fail(ErrorCode::unavailable, std::string("starting a process: ") + std::strerror(errno));
+    if (child < 0)
+        return fail(ErrorCode::unavailable,
+                    std::string("starting a process: ") + std::strerror(errno));
     if (child == 0) become(arguments, log);
     return child;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this installation: started detached, found again by pid + start time + boot id (a pid alone may be
-// somebody else's by now), told to stop.
+// Processes of this installation: started detached, found again by pid + start time + boot id (a
+// pid alone may be somebody else's by now), told to stop.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct RunRecord {
     std::int64_t pid = 0;
     std::int64_t start_ticks = 0;
     std::string boot_id{};
-    std::string url{};       // what it listens on
+    std::string url{};  // what it listens on
     std::string version{};
     std::vector<std::string> options{};  // that it was started with, as words
 };
@@ -35,7 +35,8 @@ bool stop_process(const std::string& record_path, Duration deadline);
 
 std::string own_path();  // of this program's file
 
-// TERM and INT are waited for by the main thread alone. Blocks them, and ignores PIPE: before any thread is started.
+// TERM and INT are waited for by the main thread alone. Blocks them, and ignores PIPE: before any
+// thread is started.
 void block_signals();
 void wait_for_signal();
 

@@ -14,7 +14,8 @@ std::optional<int> read_words(CLI::App& app, const std::vector<std::string>& wor
         fmt::print("{}", app.help());
         return 0;
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "{}: {}\nTry: {} --help\n", app.get_name(), error.what(), app.get_name());
+        fmt::print(stderr, "{}: {}\nTry: {} --help\n", app.get_name(), error.what(),
+                   app.get_name());
         return 2;
     }
     return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the programs of apps read a verb's words: options are declared to CLI11, and what is wrong is said alike.
+// How the programs of apps read a verb's words: options are declared to CLI11, and what is wrong is
+// said alike.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@ class App;
 
 namespace tandem::apps {
 
-// Reads the words after a verb into what `app` declares. The exit code when there is nothing to do: help was asked
-// for (0), or the words are wrong (2, said on standard error).
+// Reads the words after a verb into what `app` declares. The exit code when there is nothing to do:
+// help was asked for (0), or the words are wrong (2, said on standard error).
 std::optional<int> read_words(CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace tandem::apps

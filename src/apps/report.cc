@@ -14,8 +14,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
         const std::string& word = arguments[i];
         if ((word == "-o" || word == "--output") && i + 1 < arguments.size())
             output = arguments[i + 1];
-        if (word.starts_with("-o") && word.size() > 2)
-            output = word.substr(word[2] == '=' ? 3 : 2);
+        if (word.starts_with("-o") && word.size() > 2) output = word.substr(word[2] == '=' ? 3 : 2);
         if (word.starts_with("--output=")) output = word.substr(9);
     }
     return output;

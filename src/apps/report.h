@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the verbs of this host answer: people by text, programs by -o json or yaml; errors on standard error, with
-// the exit codes of the whole command line.
+// How the verbs of this host answer: people by text, programs by -o json or yaml; errors on
+// standard error, with the exit codes of the whole command line.
 #pragma once
 
 #include <string>

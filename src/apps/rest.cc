@@ -27,7 +27,9 @@ void add_key(const Home& home, http::Call& call) {
 Result<codec::Value> Rest::send(http::Call call) {
     add_key(home_, call);
     TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
-    TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2), .total_deadline = minutes(5)}));
+    TANDEM_LET(client,
+               http::Client::make(
+                   {.server = url, .connect_deadline = seconds(2), .total_deadline = minutes(5)}));
     TANDEM_LET(response, client->send(call));
     if (response.status >= 400) return pass_on(cli::error_of(response.status, response.body));
     if (response.body.empty()) return codec::make_object();
@@ -39,18 +41,23 @@ Result<codec::Value> Rest::get(const std::string& target) {
 }
 
 Result<codec::Value> Rest::post(const std::string& target, const std::string& body) {
-    return send({.method = "POST", .target = target, .headers = {{"Content-Type", "application/json"}}, .body = body});
+    return send({.method = "POST",
+                 .target = target,
+                 .headers = {{"Content-Type", "application/json"}},
+                 .body = body});
 }
 
 namespace {
 
 constexpr std::size_t refusal_max = 64 * 1024;
 
-// A new, empty file for its owner alone: what a file of this name held, or who could read it, does not matter.
+// A new, empty file for its owner alone: what a file of this name held, or who could read it, does
+// not matter.
 Status make_private(const std::string& path) {
     ::unlink(path.c_str());
     const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    if (file < 0) return invalid_field("FILE", "can't be written: " + path + ": " + std::strerror(errno));
+    if (file < 0)
+        return invalid_field("FILE", "can't be written: " + path + ": " + std::strerror(errno));
     ::close(file);
     return {};
 }
@@ -76,12 +83,18 @@ Status Rest::fetch(const std::string& target, const std::string& path) {
     TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2)}));
     int status = 0;
     std::string refusal;
-    http::StreamReader reader{.on_head = [&](const http::Response& head) { status = head.status; return true; },
-                              .on_chunk = [&](std::string_view chunk) {
-                                  if (status >= 400 && refusal.size() < refusal_max) refusal += chunk;
-                                  if (status < 400) file << chunk;
-                                  return file.good();
-                              }};
+    http::StreamReader reader{.on_head =
+                                  [&](const http::Response& head) {
+                                      status = head.status;
+                                      return true;
+                                  },
+                              .on_chunk =
+                                  [&](std::string_view chunk) {
+                                      if (status >= 400 && refusal.size() < refusal_max)
+                                          refusal += chunk;
+                                      if (status < 400) file << chunk;
+                                      return file.good();
+                                  }};
     TANDEM_TRY(client->stream(call, std::move(reader)));
     file.close();
     if (!file) return fail(ErrorCode::storage_full, "can't be written to its end: " + path, "FILE");
@@ -91,8 +104,12 @@ Status Rest::fetch(const std::string& target, const std::string& path) {
 
 Result<int> probe_url(const std::string& url, const std::string& ca_file) {
     TANDEM_LET(parsed, http::parse_url(url));
-    TANDEM_LET(client, http::Client::make({.server = parsed, .ca_file = ca_file, .connect_deadline = seconds(2), .total_deadline = seconds(5)}));
-    TANDEM_LET(response, client->send({.method = "GET", .target = "/healthz", .headers = {}, .body = {}}));
+    TANDEM_LET(client, http::Client::make({.server = parsed,
+                                           .ca_file = ca_file,
+                                           .connect_deadline = seconds(2),
+                                           .total_deadline = seconds(5)}));
+    TANDEM_LET(response,
+               client->send({.method = "GET", .target = "/healthz", .headers = {}, .body = {}}));
     return response.status;
 }
 

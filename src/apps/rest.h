@@ -13,11 +13,13 @@ namespace tandem::apps {
 class Rest {
   public:
     explicit Rest(const Home& home);
-    // Over the server's unix socket, with the admin key. Error: what the server said, or why it can't be reached.
+    // Over the server's unix socket, with the admin key. Error: what the server said, or why it
+    // can't be reached.
     Result<codec::Value> get(const std::string& target);
     Result<codec::Value> post(const std::string& target, const std::string& body = "{}");
 
-    // Writes the body of a GET to a file, for its owner alone (0600). The file appears when it is whole.
+    // Writes the body of a GET to a file, for its owner alone (0600). The file appears when it is
+    // whole.
     Status download(const std::string& target, const std::string& path);
 
   private:

@@ -22,8 +22,12 @@ void WorldMeters::measure_store(const store::sqlite::SqliteStore& store) {
     const store::sqlite::StoreStatistics said = store.statistics();
     metrics_.gauge("tandem_store_wal_bytes", "Size of the write-ahead log.")
         .set(static_cast<double>(said.wal_bytes));
-    telemetry::raise_to(metrics_.counter("tandem_store_checkpoints_total", "Times the log was moved into the database."), static_cast<std::int64_t>(said.checkpoints));
-    telemetry::raise_to(metrics_.counter("tandem_store_truncations_total", "Times the log was cut back while readers were held off."), static_cast<std::int64_t>(said.truncations));
+    telemetry::raise_to(metrics_.counter("tandem_store_checkpoints_total",
+                                         "Times the log was moved into the database."),
+                        static_cast<std::int64_t>(said.checkpoints));
+    telemetry::raise_to(metrics_.counter("tandem_store_truncations_total",
+                                         "Times the log was cut back while readers were held off."),
+                        static_cast<std::int64_t>(said.truncations));
     const fs::space_info space = fs::space(home_.root(), error);
     if (!error)
         metrics_.gauge("tandem_store_free_bytes", "Space left on the file system of the home.")
@@ -33,8 +37,12 @@ void WorldMeters::measure_store(const store::sqlite::SqliteStore& store) {
 void WorldMeters::measure_http(const http::ServerStats& stats) {
     metrics_.gauge("tandem_http_connections", "Open connections to the API.")
         .set(static_cast<double>(stats.connections));
-    telemetry::raise_to(metrics_.counter("tandem_http_refused_total", "Requests that the HTTP server answered by itself."), static_cast<std::int64_t>(stats.refused));
-    telemetry::raise_to(metrics_.counter("tandem_http_streams_dropped_total", "Streams whose reader was too slow."), static_cast<std::int64_t>(stats.streams_dropped));
+    telemetry::raise_to(metrics_.counter("tandem_http_refused_total",
+                                         "Requests that the HTTP server answered by itself."),
+                        static_cast<std::int64_t>(stats.refused));
+    telemetry::raise_to(
+        metrics_.counter("tandem_http_streams_dropped_total", "Streams whose reader was too slow."),
+        static_cast<std::int64_t>(stats.streams_dropped));
 }
 
 void WorldMeters::measure_blobs() {

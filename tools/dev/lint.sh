@@ -3,8 +3,8 @@
 #
 #   ./dev lint
 #
-# tools/layers.py over the whole tree with a report of sizes and lines wider than 100 columns refused, and clang-format on the C++ files that differ
-# from main.
+# tools/layers.py over the whole tree with a report of sizes, which here also refuses lines wider than 100 columns,
+# and clang-format on the C++ files that differ from main.
 
 lint_main() {
     step "lint: layers, purity, sizes, widths" python3 tools/layers.py --sizes --widths

@@ -61,8 +61,7 @@ Status answer(const Question& question) {
     TANDEM_LET(jobs, question.format == "swf" ? sim::read_swf(trace, question.nodes)
                                               : sim::read_batsim_jobs(trace, question.nodes));
     const sim::BatchReport report = play(jobs, question);
-    if (!question.per_job.empty())
-        TANDEM_TRY(write_text(question.per_job, per_job(jobs, report)));
+    if (!question.per_job.empty()) TANDEM_TRY(write_text(question.per_job, per_job(jobs, report)));
     const auto count = static_cast<std::int64_t>(jobs.size());
     print_figures({{"policy", question.policy, true},
                    {"mean_wait_s", render_fraction(report.total_wait, count * 1'000'000, 6)},

@@ -79,11 +79,9 @@ Status answer(const Question& question) {
         if (!is_file_name(model)) return fail(ErrorCode::invalid, "the name is no file's");
         return read_trace(question.curves + "/" + model + ".csv");
     };
-    TANDEM_LET(jobs,
-               sim::read_elastic_jobs(trace, curves_of, question.nodes * question.devices));
+    TANDEM_LET(jobs, sim::read_elastic_jobs(trace, curves_of, question.nodes * question.devices));
     const sim::ElasticReport report = play(jobs, question);
-    if (!question.per_job.empty())
-        TANDEM_TRY(write_text(question.per_job, per_job(jobs, report)));
+    if (!question.per_job.empty()) TANDEM_TRY(write_text(question.per_job, per_job(jobs, report)));
     const auto count = static_cast<std::int64_t>(jobs.size());
     print_figures({{"policy", question.policy, true},
                    {"met_ratio", render_fraction(report.met, count, 6)},

@@ -46,8 +46,7 @@ Status add_range(const std::string& word, std::vector<std::uint64_t>& seeds) {
 Result<sim::TraceText> read_trace(const std::string& path) {
     const std::unique_ptr<std::FILE, Closer> file(path == "-" ? stdin
                                                               : std::fopen(path.c_str(), "rb"));
-    if (!file)
-        return fail(ErrorCode::invalid, fmt::format("{}: {}", path, std::strerror(errno)));
+    if (!file) return fail(ErrorCode::invalid, fmt::format("{}: {}", path, std::strerror(errno)));
     std::string bytes;
     std::array<char, 1 << 16> chunk{};
     while (const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), file.get())) {

@@ -39,7 +39,8 @@ void describe(CLI::App& app, Question& question) {
     app.add_option("--policy", question.policy, "who runs first")
         ->check(CLI::IsMember({"fifo", "srtf", "srsf", "tiresias-l", "tandem"}))
         ->capture_default_str();
-    app.add_option("--durations", question.durations, "whether run times are known; for tandem alone")
+    app.add_option("--durations", question.durations,
+                   "whether run times are known; for tandem alone")
         ->check(CLI::IsMember({"known", "unknown"}))
         ->capture_default_str();
     app.add_option("--per-job", question.per_job, "CSV file to write, a row a job");
@@ -70,9 +71,9 @@ Status answer(const Question& question) {
     TANDEM_LET(trace, read_trace(question.trace));
     const sim::TrainingCluster cluster{.nodes = question.nodes, .devices = question.devices};
     TANDEM_LET(jobs, sim::read_training_jobs(trace, cluster));
-    const sim::TrainingReport report = play(jobs, cluster, question.policy, question.durations == "known");
-    if (!question.per_job.empty())
-        TANDEM_TRY(write_text(question.per_job, per_job(report)));
+    const sim::TrainingReport report =
+        play(jobs, cluster, question.policy, question.durations == "known");
+    if (!question.per_job.empty()) TANDEM_TRY(write_text(question.per_job, per_job(report)));
     const auto count = static_cast<std::int64_t>(report.jobs.size());
     print_figures({{"policy", question.policy, true},
                    {"avg_jct_s", render_fraction(report.total_jct, count * 1'000'000, 6)},

@@ -28,7 +28,8 @@ constexpr Verb verbs[] = {
 
 int act(const std::vector<std::string>& words) {
     if (words.empty()) {
-        fmt::print(stderr, "Say what to simulate: tandem sim --seeds N, or a verb.\n{}", sim_verbs());
+        fmt::print(stderr, "Say what to simulate: tandem sim --seeds N, or a verb.\n{}",
+                   sim_verbs());
         return 2;
     }
     if (words.front().starts_with("-")) return sim_seeds(words);
@@ -49,4 +50,6 @@ std::string sim_verbs() {
 
 }  // namespace tandem::apps
 
-int main(int argc, char** argv) { return tandem::apps::act({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+    return tandem::apps::act({argv + 1, argv + argc});
+}

@@ -58,8 +58,10 @@ std::vector<sim::PlaceCurves> run_seeds(const sim::PlaceWorkload& work,
 Result<sim::PlaceAnswer> answer(const Question& question) {
     const auto policy = sched::policy_of(question.policy);
     if (!policy)
-        return invalid_field("--policy", "--policy: must be random, dotprod, clustering, packing, "
-                                         "bestfit, fgd or tandem, is \"" + question.policy + "\"");
+        return invalid_field("--policy",
+                             "--policy: must be random, dotprod, clustering, packing, "
+                             "bestfit, fgd or tandem, is \"" +
+                                 question.policy + "\"");
     if (question.load < 1 || question.load > 1000)
         return invalid_field("--load", "--load: must be 1 to 1000 percent");
     if (question.nodes == "-" && question.pods == "-")

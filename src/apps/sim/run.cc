@@ -14,8 +14,10 @@
 namespace tandem::apps {
 int sim_run(const std::vector<std::string>& words) {
     CLI::App app(
-        "Plays nodes, queues and jobs under a virtual clock with the server's own core, checks what "
-        "the file expects,\nand prints what happened as one JSON object. Exit code 1: an expectation "
+        "Plays nodes, queues and jobs under a virtual clock with the server's own core, checks "
+        "what "
+        "the file expects,\nand prints what happened as one JSON object. Exit code 1: an "
+        "expectation "
         "or a rule broke",
         "tandem sim run");
     std::string file;

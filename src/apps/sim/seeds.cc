@@ -36,7 +36,8 @@ void describe(CLI::App& app, Options& options) {
         ->check(CLI::NonNegativeNumber)
         ->excludes(seeds)
         ->excludes(from);
-    app.add_flag("--digests,--verbose", options.verbose, "a line a seed, the same on every compiler");
+    app.add_flag("--digests,--verbose", options.verbose,
+                 "a line a seed, the same on every compiler");
     app.add_flag("--probes", options.probes, "how often each rare path was taken");
     app.footer(sim_verbs());
 }
@@ -56,10 +57,13 @@ void count_probe(std::string_view probe) {
 
 void print_seed(const sim::SeedResult& result) {
     std::string faults;
-    for (const auto& [fault, count] : result.faults) faults += fmt::format(" {}={}", sim::name_of(fault), count);
-    fmt::print("seed {}: digest {:016x}, {} inputs, {} batches, {} jobs, {} starts, {} crashes, {} virtual;{}\n",
-               result.seed, result.digest, result.inputs, result.batches, result.jobs, result.starts, result.crashes,
-               render_duration({result.virtual_ms}), faults);
+    for (const auto& [fault, count] : result.faults)
+        faults += fmt::format(" {}={}", sim::name_of(fault), count);
+    fmt::print(
+        "seed {}: digest {:016x}, {} inputs, {} batches, {} jobs, {} starts, {} crashes, {} "
+        "virtual;{}\n",
+        result.seed, result.digest, result.inputs, result.batches, result.jobs, result.starts,
+        result.crashes, render_duration({result.virtual_ms}), faults);
 }
 
 // A run of many seeds that never takes a rare path proves nothing about it.
@@ -97,18 +101,22 @@ int sim_seeds(const std::vector<std::string>& words) {
         if (options.verbose) print_seed(result);
         if (result.violation.empty()) continue;
         ++failed;
-        fmt::print("seed {} broke a rule: {}\n  again: ./dev sim --seed {}\n", seed, result.violation, seed);
+        fmt::print("seed {} broke a rule: {}\n  again: ./dev sim --seed {}\n", seed,
+                   result.violation, seed);
     }
     constexpr std::uint64_t enough_seeds = 500;
     const std::int64_t missing = seeds >= enough_seeds ? missing_probes() : 0;
     if (options.probes)
         for (const auto& [probe, count] : probe_counts()) fmt::print("{:>10}  {}\n", count, probe);
-    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double wall =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     // Digests are compared between compilers: nothing else may differ in what is said.
     if (!options.verbose)
-        fmt::print("{} seeds in {:.1f} s: {} inputs, {} crashes, {} virtual, digest of all {:016x}\n", seeds, wall, inputs,
-               crashes, render_duration({virtual_ms}), all.value());
-    fmt::print("{} passed, {} failed\n", static_cast<std::int64_t>(seeds) - failed, failed + missing);
+        fmt::print(
+            "{} seeds in {:.1f} s: {} inputs, {} crashes, {} virtual, digest of all {:016x}\n",
+            seeds, wall, inputs, crashes, render_duration({virtual_ms}), all.value());
+    fmt::print("{} passed, {} failed\n", static_cast<std::int64_t>(seeds) - failed,
+               failed + missing);
     return failed + missing == 0 ? 0 : 1;
 }
 
