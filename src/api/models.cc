@@ -122,7 +122,7 @@ Result<Weights> weights_of(const Parts& parts, const Call& call, const codec::Va
 }
 
 struct Known {
-    std::int64_t last = 0;                  // number of the newest version
+    std::int64_t last = 0;                   // number of the newest version
     std::optional<core::ObjectText> same{};  // the newest of these very weights
 };
 
@@ -151,8 +151,8 @@ Result<Known> known_versions(const Parts& parts, const Call& call, const std::st
 }
 
 // Reads the header of the weights before anything refers to them: a file that is no model never becomes one.
-Result<model::ModelVersion> make_version(const Parts& parts, const Call& call, const Weights& weights,
-                                         std::int64_t number) {
+Result<model::ModelVersion> make_version(const Parts& parts, const Call& call,
+                                         const Weights& weights, std::int64_t number) {
     TANDEM_LET(blob, parts.blobs.hold(weights.digest));
     TANDEM_LET(facts, blob::read_gguf([&](std::int64_t offset, std::int64_t length) { return parts.blobs.read(weights.digest, offset, length); },
                                       blob.bytes));

@@ -129,7 +129,8 @@ model::Reason running_reason(const server::WorkView& view, const server::WorkCar
 model::Reason present_reason(const server::WorkView& view, const server::WorkCard& card,
                              const std::optional<model::Verdict>& verdict) {
     using model::ReasonCode;
-    const bool is_job = card.key.kind == model::Kind::job;  // what a service's last start came to says more
+    const bool is_job =
+        card.key.kind == model::Kind::job;  // what a service's last start came to says more
     if (is_job && card.not_before && *card.not_before > view.at() && card.pending)
         return {ReasonCode::backoff, {{"until", render_instant(*card.not_before)}}};
     if (verdict && verdict->reason.code != ReasonCode::none) return verdict->reason;
@@ -180,11 +181,14 @@ std::string answer_live(const Parts& parts, const Call& call, const server::Work
     auto verdict = view.plan().verdict(card.id);
     if (verdict) {
         name_holders(view, call, *verdict);
-        for (const model::Reason& leftover : view.leftovers()) verdict->constraints.push_back(leftover);
+        for (const model::Reason& leftover : view.leftovers())
+            verdict->constraints.push_back(leftover);
     }
     std::vector<model::Reason> pauses;
-    if (!verdict && card.key.kind == model::Kind::service && card.not_before && *card.not_before > view.at())
-        pauses.push_back({model::ReasonCode::backoff, {{"until", render_instant(*card.not_before)}}});
+    if (!verdict && card.key.kind == model::Kind::service && card.not_before &&
+        *card.not_before > view.at())
+        pauses.push_back(
+            {model::ReasonCode::backoff, {{"until", render_instant(*card.not_before)}}});
     std::string text;
     codec::JsonWriter json(text);
     Writing out{json, language};

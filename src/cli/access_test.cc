@@ -43,9 +43,12 @@ TEST_F(CliTest, model_push_uploads_in_parts_and_makes_the_model) {
 TEST_F(CliTest, model_push_of_the_same_weights_says_which_version_they_are) {
     const std::string models = "/api/v1/projects/default/namespaces/default/models";
     server_.on("GET", models + "/tiny", R"({})");
-    server_.on("POST", models + "/tiny/versions",
-               R"({"metadata":{"name":"tiny.v2"},"spec":{"number":2,"digest":"sha256:0","bytes":1}})", 200);
-    ASSERT_EQ(run({"model", "push", "tiny", "--job", "train", "--output", "weights"}), exit_ok) << err_;
+    server_.on(
+        "POST", models + "/tiny/versions",
+        R"({"metadata":{"name":"tiny.v2"},"spec":{"number":2,"digest":"sha256:0","bytes":1}})",
+        200);
+    ASSERT_EQ(run({"model", "push", "tiny", "--job", "train", "--output", "weights"}), exit_ok)
+        << err_;
     EXPECT_EQ(out_, "modelversion/tiny.v2 sha256:0 1 bytes: already version 2 of tiny\n");
 }
 

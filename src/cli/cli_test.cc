@@ -16,7 +16,8 @@ namespace tandem::cli {
 namespace {
 
 TEST_F(CliTest, get_shows_a_table_of_all_pages) {
-    server_.on("GET", jobs, list_json(job_json("a", "running", R"(,"epoch":1000001,"starts":1)"), "next"));
+    server_.on("GET", jobs,
+               list_json(job_json("a", "running", R"(,"epoch":1000001,"starts":1)"), "next"));
     server_.on("GET", jobs,
                list_json(job_json(
                    "b", "pending",

@@ -96,7 +96,8 @@ std::string devices_cell(const ColumnContext& c) {
             const Value* healthy = device.find("healthy");
             std::string flavor =
                 text_at(device, "flavor") + (healthy && !healthy->boolean ? " (not healthy)" : "") +
-                (text_at(device, "takenBy").empty() ? "" : " (taken by a task of before a restore)");
+                (text_at(device, "takenBy").empty() ? ""
+                                                    : " (taken by a task of before a restore)");
             auto found = std::ranges::find(counts, flavor, &std::pair<std::string, int>::first);
             if (found == counts.end())
                 counts.emplace_back(std::move(flavor), 1);

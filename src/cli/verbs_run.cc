@@ -187,8 +187,8 @@ class JobRun {
         if (epoch == told_start_) return;
         const bool first = std::exchange(told_start_, epoch) == 0;
         session_.terminal().err(first ? say(language(), "tandem: job/{} started\n", name_)
-                                      : say(language(), "tandem: job/{} started, start {}\n",
-                                            name_, number_at(job, "status.starts")));
+                                      : say(language(), "tandem: job/{} started, start {}\n", name_,
+                                            number_at(job, "status.starts")));
     }
     codec::Language language() const { return look_of(session_).language; }
 

@@ -79,9 +79,10 @@ Result<int> do_model_push(Session& session) {
     const Value& version = answered->body;
     show(session, version, [&] {
         const codec::Language language = look_of(session).language;
-        const std::string known = answered->status == 201 ? std::string()
-                                                          : say(language, ": already version {} of {}",
-                                                                number_at(version, "spec.number"), name);
+        const std::string known = answered->status == 201
+                                      ? std::string()
+                                      : say(language, ": already version {} of {}",
+                                            number_at(version, "spec.number"), name);
         return say(language, "modelversion/{} {} {} bytes{}\n", text_at(version, "metadata.name"),
                    text_at(version, "spec.digest"), text_at(version, "spec.bytes"), known);
     });

@@ -38,7 +38,8 @@ std::string retry_words(const Value& job, codec::Language language) {
     const std::string name = text_at(job, "metadata.name");
     const Value* suspended = find_at(job, "spec.suspend");
     if (suspended && suspended->boolean)
-        return say(language, "waits again, but is suspended; start it with: tandem job resume {}", name);
+        return say(language, "waits again, but is suspended; start it with: tandem job resume {}",
+                   name);
     if (const std::string holder = text_at(job, "status.heldBy"); !holder.empty())
         return say(language, "waits again, but is held by {}; start it with: tandem job release {}",
                    printable(holder), name);

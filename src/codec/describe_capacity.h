@@ -27,7 +27,8 @@ void describe(auto& v, Of<model::Device> auto& s) {
     v.field("cores", s.cores, {.note = "a slice is pinned to these"});
     v.field("overCommitted", s.over_committed, {.note = "shares its cores with other slices"});
     v.field("healthy", s.healthy);
-    v.field("takenBy", s.taken_by, {.note = "task of before a restore that sits on it: not given out until it is gone"});
+    v.field("takenBy", s.taken_by,
+            {.note = "task of before a restore that sits on it: not given out until it is gone"});
 }
 
 void describe(auto& v, Of<model::NodeSpec> auto& s) {

@@ -20,11 +20,13 @@ constexpr Sentence catalogue[] = {
     {"waits[ until {until}] before the next try", "等待下一次重试[，直到 {until}]"},
     {"no room now: needs {needed} of {flavor}[ (short: {short})][, {free} of {total} are free]"
      "[, room for {placesFree} of {places} replicas]; starts when enough is free again"
-     "|no room now[ (short: {short})][: room for {placesFree} of {places} replicas]; starts when enough "
+     "|no room now[ (short: {short})][: room for {placesFree} of {places} replicas]; starts when "
+     "enough "
      "is free again",
      "目前资源不足：需要 {needed} 个 {flavor}[（紧缺：{short}）][，共 {total} 个中空闲 {free} 个]"
      "[，{places} 个副本中可放下 {placesFree} 个]；有足够空闲时启动"
-     "|目前资源不足[（紧缺：{short}）][：{places} 个副本中可放下 {placesFree} 个]；有足够空闲时启动"},
+     "|目前资源不足[（紧缺：{short}）][：{places} 个副本中可放下 {placesFree} "
+     "个]；有足够空闲时启动"},
     {"can never start on today's machines: needs {needed} of {flavor}"
      "[, the most that could ever be given is {largest}]"
      "|can never start on today's machines[: {members} replicas, {membersThatFit} would fit]",
@@ -99,24 +101,33 @@ constexpr Sentence catalogue[] = {
     {"may ask others to leave[ from {until} on]: its queue has used up its evictions for now",
      "其队列的驱逐次数暂时用完[，{until} 之后]才能要求其他工作退出"},
     {"queue {queue} is stopped and admits nothing", "队列 {queue} 已停止，不再放行"},
-    {"can never start under this quota: needs {needed} of {flavor}, queue {queue} may have {limit} at "
+    {"can never start under this quota: needs {needed} of {flavor}, queue {queue} may have {limit} "
+     "at "
      "most",
      "在此配额下永远无法启动：需要 {needed} 个 {flavor}，队列 {queue} 最多只能有 {limit} 个"},
-    {"room for {places} more replicas of {each} {flavor}[, {cpu} cores][, {memory} memory] each[, on nodes with {nodes}]"
-     "|room for {places} more replicas[ of {cpu} cores][, {memory} memory] each[, on nodes with {nodes}]",
-     "再有 {places} 个副本的空位，每个 {each} 个 {flavor}[、{cpu} 核][、{memory} 内存][，节点标签 {nodes}]"
+    {"room for {places} more replicas of {each} {flavor}[, {cpu} cores][, {memory} memory] each[, "
+     "on nodes with {nodes}]"
+     "|room for {places} more replicas[ of {cpu} cores][, {memory} memory] each[, on nodes with "
+     "{nodes}]",
+     "再有 {places} 个副本的空位，每个 {each} 个 {flavor}[、{cpu} 核][、{memory} 内存][，节点标签 "
+     "{nodes}]"
      "|再有 {places} 个副本的空位，每个[ {cpu} 核][、{memory} 内存][，节点标签 {nodes}]"},
-    {"nothing that runs in queue {queue} has a lower priority than {priority}[; the lowest is {lowest}]",
+    {"nothing that runs in queue {queue} has a lower priority than {priority}[; the lowest is "
+     "{lowest}]",
      "队列 {queue} 中没有优先级低于 {priority} 的运行中工作[；最低为 {lowest}]"},
     {"{count} of lower priority in queue {queue} may never be preempted",
      "队列 {queue} 中有 {count} 个较低优先级的工作不可被抢占"},
-    {"queue {queue} would have {used} and {needed} more of {flavor}, beyond its own {nominal}: it may not "
+    {"queue {queue} would have {used} and {needed} more of {flavor}, beyond its own {nominal}: it "
+     "may not "
      "take back what others borrow",
-     "队列 {queue} 已用 {used} 个 {flavor}，再加 {needed} 个将超出自有配额 {nominal}：无权回收他人借用的设备"},
-    {"{count} of lower priority in queue {queue} could be asked to leave, which would not make enough "
+     "队列 {queue} 已用 {used} 个 {flavor}，再加 {needed} 个将超出自有配额 "
+     "{nominal}：无权回收他人借用的设备"},
+    {"{count} of lower priority in queue {queue} could be asked to leave, which would not make "
+     "enough "
      "room",
      "队列 {queue} 中有 {count} 个较低优先级的工作可以让出，但空间仍然不够"},
-    {"{count} of lower priority in queue {queue} have not run for its minimum run time; from {until} on they "
+    {"{count} of lower priority in queue {queue} have not run for its minimum run time; from "
+     "{until} on they "
      "may be asked to leave",
      "队列 {queue} 中有 {count} 个较低优先级的工作尚未达到最短运行时间；{until} 之后可要求其让出"},
     {"runs[ on {nodes}][ with {devices} devices][ since {since}]",
@@ -126,15 +137,18 @@ constexpr Sentence catalogue[] = {
      "第 {attempt} 次尝试失败[；最多允许重试 {limit} 次][；将于 {until} 重试]"},
     {"suspended by {by}", "由 {by} 挂起"},
     {"resumed by {by}", "由 {by} 恢复"},
-    {"task {task} of before a restore was taken over by {by}", "恢复之前的进程实例 {task} 由 {by} 接管"},
+    {"task {task} of before a restore was taken over by {by}",
+     "恢复之前的进程实例 {task} 由 {by} 接管"},
     {"task {task} of before a restore was ended by {by}", "恢复之前的进程实例 {task} 由 {by} 结束"},
     {"replica {replica} ended with exit code {code}[ after {ran}][; its last lines: {output}]"
      "|replica {replica} was ended by signal {signal}[ after {ran}][; its last lines: {output}]",
      "副本 {replica} 以退出码 {code} 结束[，运行 {ran}][；最后输出：{output}]"
      "|副本 {replica} 被信号 {signal} 终止[，运行 {ran}][；最后输出：{output}]"},
-    {"{devices} devices of node {node} are taken by {tasks} tasks of before a restore that belong to nothing; "
+    {"{devices} devices of node {node} are taken by {tasks} tasks of before a restore that belong "
+     "to nothing; "
      "tandem admin tasks list",
-     "节点 {node} 的 {devices} 个设备被恢复之前的 {tasks} 个无主进程实例占用；见 tandem admin tasks list"},
+     "节点 {node} 的 {devices} 个设备被恢复之前的 {tasks} 个无主进程实例占用；见 tandem admin "
+     "tasks list"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

@@ -57,7 +57,8 @@ bool is_taken(const State& state, const model::Replica& replica) {
 }  // namespace
 
 bool hold_if_free(Turn& turn, const model::Replica& replica) {
-    // Which tasks of before a restore live, and where, is not known until the executors have listed theirs.
+    // Which tasks of before a restore live, and where, is not known until the executors have listed
+    // theirs.
     if (turn.state.live.recovering || is_taken(turn.state, replica)) return false;
     const sched::Entry* entry = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank);
     TANDEM_ASSERT(entry, "a claimed replica must have an entry");

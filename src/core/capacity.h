@@ -15,7 +15,8 @@ sched::Entry entry_of(const model::Replica& replica, sched::EntryKind kind, cons
 void claim(Turn& turn, const model::Replica& replica, const sched::Placement& placement, const std::string& flavor);
 // Whoever waits on claims is looked at again.
 void touch_claimed(Turn& turn);
-// True when the claim of this replica waits for nobody, nor for a task of before a restore; its devices are then charged as held.
+// True when the claim of this replica waits for nobody, nor for a task of before a restore; its
+// devices are then charged as held.
 bool hold_if_free(Turn& turn, const model::Replica& replica);
 // Claim or held capacity becomes an allocation (a task is about to start).
 void allocate(Turn& turn, const model::Replica& replica);

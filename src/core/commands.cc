@@ -102,7 +102,8 @@ Result<Outcome> update_row(Turn& turn, const model::Caller& caller, const T& wan
     if (same_spec && wanted.meta.labels == old.meta.labels && wanted.meta.annotations == old.meta.annotations)
         return outcome;
     if constexpr (T::kind == model::Kind::job)
-        if (wanted.spec.suspend != old.spec.suspend) note_suspend(turn, caller, old, wanted.spec.suspend);
+        if (wanted.spec.suspend != old.spec.suspend)
+            note_suspend(turn, caller, old, wanted.spec.suspend);
     T& row = turn.table<T>().edit(old.meta.id);
     row.spec = wanted.spec;
     row.meta.labels = wanted.meta.labels;

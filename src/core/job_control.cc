@@ -61,7 +61,8 @@ Result<bool> Act::cancel() const {
 
 Result<bool> Act::retry() const {
     if (!is_over() && job.spec.suspend)
-        return fail(ErrorCode::conflict, fmt::format("job \"{}\" is suspended, not over: resume it", job.meta.name));
+        return fail(ErrorCode::conflict,
+                    fmt::format("job \"{}\" is suspended, not over: resume it", job.meta.name));
     if (job.status.phase != Phase::failed && job.status.phase != Phase::cancelled)
         return unfit("a failed or cancelled job is tried again");
     Job& edited = edit();
@@ -153,7 +154,8 @@ Result<bool> Act::front() const {
 
 void note_suspend(Turn& turn, const model::Caller& caller, const Job& job, bool wanted) {
     turn.note(key_of_row(job), job.meta.uid,
-              reason_of(wanted ? ReasonCode::suspended_by_request : ReasonCode::resumed, {{"by", caller.subject}}));
+              reason_of(wanted ? ReasonCode::suspended_by_request : ReasonCode::resumed,
+                        {{"by", caller.subject}}));
 }
 
 Result<bool> act_on_job(Turn& turn, const model::Caller& caller, JobAct act, RowId id,

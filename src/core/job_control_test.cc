@@ -93,7 +93,8 @@ std::int64_t booked(const TestWorld& world, model::LedgerState state) {
 std::int64_t count_events(const TestWorld& world, ReasonCode code) {
     std::int64_t count = 0;
     for (const model::BatchRecord& record : world.records)
-        count += std::ranges::count_if(record.events, [&](const auto& event) { return event.reason.code == code; });
+        count += std::ranges::count_if(
+            record.events, [&](const auto& event) { return event.reason.code == code; });
     return count;
 }
 
@@ -121,7 +122,8 @@ TEST(job_control, suspending_and_resuming_are_events_by_whatever_way) {
     act(world, "train", JobAct::suspend, "user:ada");
     act(world, "train", JobAct::suspend, "user:ada");
     EXPECT_EQ(count_events(world, ReasonCode::suspended_by_request), 1);
-    EXPECT_FALSE(apply_as(world, TestWorld::job("train", 1), "ada").error);  // spec.suspend is false again
+    EXPECT_FALSE(
+        apply_as(world, TestWorld::job("train", 1), "ada").error);  // spec.suspend is false again
     EXPECT_EQ(count_events(world, ReasonCode::resumed), 1);
 }
 

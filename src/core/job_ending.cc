@@ -49,9 +49,12 @@ bool loses_work(Ending ending) {
 
 model::LedgerState lost_state(Ending ending) {
     switch (ending) {
-        case Ending::failed: return model::LedgerState::failed_rerun;
-        case Ending::requeued: return model::LedgerState::lost_to_request;
-        default: return model::LedgerState::lost_to_preemption;
+        case Ending::failed:
+            return model::LedgerState::failed_rerun;
+        case Ending::requeued:
+            return model::LedgerState::lost_to_request;
+        default:
+            return model::LedgerState::lost_to_preemption;
     }
 }
 

@@ -6,8 +6,9 @@
 
 namespace tandem::core {
 
-// How soon a rank's executor has to tell what it did, so that its limits hold to a quarter of them or a second,
-// whichever is more: the eighth part of the smallest of them, 100 ms to 5 s. Zero: the job has none.
+// How soon a rank's executor has to tell what it did, so that its limits hold to a quarter of them
+// or a second, whichever is more: the eighth part of the smallest of them, 100 ms to 5 s. Zero: the
+// job has none.
 Duration watch_period(const model::JobSpec& spec);
 
 // Ends the attempt when a limit is broken; otherwise sets the time of the next look.

@@ -83,8 +83,10 @@ void reconcile_pending(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     if (job.status.cancel_requested || job.meta.deletion_requested)
         return finish_job(turn, id, Phase::cancelled, job.status.reason);
-    const auto waits_as = job.spec.suspend ? model::LedgerState::suspended : model::LedgerState::queued;
-    turn.state.book.queue(id, devices_wanted(job), waits_as, waiting_attribution(turn.state, job), turn.now);
+    const auto waits_as =
+        job.spec.suspend ? model::LedgerState::suspended : model::LedgerState::queued;
+    turn.state.book.queue(id, devices_wanted(job), waits_as, waiting_attribution(turn.state, job),
+                          turn.now);
     if (auto waits = why_not_queued(turn, job)) {
         if (waits->code == ReasonCode::dependency_never_met)
             return finish_job(turn, id, Phase::cancelled, std::move(*waits));

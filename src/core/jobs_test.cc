@@ -121,7 +121,8 @@ TEST(job, silence_is_found_within_a_second_or_a_quarter_of_its_limit) {
             EXPECT_LE(told_within.ms, std::min<std::int64_t>(limit * 125, 5000));
             world.start_all();
             const Instant last = world.now;
-            world.run({model::TaskProgress{.task = world.tasks_of("train")[0], .step = 1, .beat = last, .output = last}});
+            world.run({model::TaskProgress{
+                .task = world.tasks_of("train")[0], .step = 1, .beat = last, .output = last}});
             world.pass(seconds(limit));
             EXPECT_EQ(world.phase_of("train"), Phase::running) << limit;
             const Duration patience{std::max<std::int64_t>(1000, limit * 250)};

@@ -54,7 +54,8 @@ void set_taken(const State& state, const std::string& node, std::vector<model::D
         if (stray.node != node) continue;
         for (const model::DeviceShare& share : stray.devices)
             for (model::Device& device : devices)
-                if (device.index == share.index && device.taken_by.empty()) device.taken_by = task.text();
+                if (device.index == share.index && device.taken_by.empty())
+                    device.taken_by = task.text();
     }
 }
 

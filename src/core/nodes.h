@@ -8,8 +8,8 @@ namespace tandem::core {
 
 void on_node_reported(Turn& turn, const model::NodeReported& input);
 
-// Devices of the node that tasks of before a restore sit on without a row (core/old_tasks.h): its row and the planner
-// follow what is known of such tasks now.
+// Devices of the node that tasks of before a restore sit on without a row (core/old_tasks.h): its
+// row and the planner follow what is known of such tasks now.
 void mark_taken(Turn& turn, const std::string& node);
 
 // Devices that the planner found for a reserved pool are its own from now on.

@@ -29,13 +29,14 @@ RowId owner_of(const State& state, const Uid& uid) {
 
 bool has_device(const Replica& replica, const std::string& node, std::int64_t device) {
     if (replica.status.node != node) return false;
-    return std::ranges::any_of(replica.status.devices,
-                               [&](const model::DeviceShare& share) { return share.index == device; });
+    return std::ranges::any_of(replica.status.devices, [&](const model::DeviceShare& share) {
+        return share.index == device;
+    });
 }
 
 void note_decision(Turn& turn, const Replica& replica, ReasonCode code, const std::string& by) {
-    const model::ObjectKey owner{replica.spec.owner_kind, replica.meta.project, replica.meta.name_space,
-                                 replica.spec.owner_name};
+    const model::ObjectKey owner{replica.spec.owner_kind, replica.meta.project,
+                                 replica.meta.name_space, replica.spec.owner_name};
     turn.note(owner, replica.spec.owner_uid,
               reason_of(code, {{"by", by}, {"task", task_name(turn.state, replica).text()}}));
 }
@@ -76,7 +77,8 @@ void doubt_old_tasks(Turn& turn) {
 const Replica* find_row_of(const State& state, const model::TaskName& task) {
     for (RowId id : replicas_of(state, owner_of(state, task.uid))) {
         const Replica& replica = state.table<Replica>().get(id);
-        if (task_name(state, replica) == task && model::may_be_alive(replica.status.phase)) return &replica;
+        if (task_name(state, replica) == task && model::may_be_alive(replica.status.phase))
+            return &replica;
     }
     return nullptr;
 }
@@ -91,7 +93,8 @@ void forget_stray(Turn& turn, const model::TaskName& task) {
 
 void recognise_old_task(Turn& turn, const model::ListedTask& listed) {
     const bool lives = !listed.exit && listed.start_error.empty();
-    if (!lives || listed.task.generation == turn.state.meta.generation) return forget_stray(turn, listed.task);
+    if (!lives || listed.task.generation == turn.state.meta.generation)
+        return forget_stray(turn, listed.task);
     for (RowId id : replicas_of(turn.state, owner_of(turn.state, listed.task.uid))) {
         const Replica& known = turn.state.table<Replica>().get(id);
         if (known.spec.rank != listed.task.rank || !is_doubted(known)) continue;
@@ -105,11 +108,14 @@ void recognise_old_task(Turn& turn, const model::ListedTask& listed) {
         charge(turn, replica, model::LedgerState::held);
     }
     const Replica* row = find_row_of(turn.state, listed.task);
-    model::LiveStray stray{.task = listed.task, .handle = listed.handle, .node = listed.node, .devices = {}};
+    model::LiveStray stray{
+        .task = listed.task, .handle = listed.handle, .node = listed.node, .devices = {}};
     for (const model::DeviceShare& share : listed.devices)
         if (!row || !has_device(*row, listed.node, share.index)) stray.devices.push_back(share);
     if (row && stray.devices.empty()) return forget_stray(turn, listed.task);
-    if (const model::LiveStray* same = turn.state.live.strays.find(listed.task); same && *same == stray) return;
+    if (const model::LiveStray* same = turn.state.live.strays.find(listed.task);
+        same && *same == stray)
+        return;
     TANDEM_REACHED("task.stray");
     turn.state.live.strays.put(listed.task, stray);
     mark_taken(turn, stray.node);
@@ -141,12 +147,16 @@ Status end_stray(Turn& turn, const model::TaskName& task, const std::string& by)
     if (!stray)
         return fail(ErrorCode::not_found, fmt::format("no executor has a task \"{}\" that belongs to nothing", task.text()), "task");
     if (const Replica* row = find_row_of(turn.state, task))
-        return fail(ErrorCode::conflict, fmt::format("it is the task of replica \"{}\"; end that one", row->meta.name), "task");
+        return fail(ErrorCode::conflict,
+                    fmt::format("it is the task of replica \"{}\"; end that one", row->meta.name),
+                    "task");
     close_intents(turn, task);
     const std::string node = stray->node;
     turn.open_intent(model::StopTask{.task = task, .node = node, .grace = seconds(10)});
     const model::Node* on = turn.state.table<model::Node>().find_named(node);
-    if (on) turn.note(key_of_row(*on), on->meta.uid, reason_of(ReasonCode::task_ended, {{"by", by}, {"task", task.text()}}));
+    if (on)
+        turn.note(key_of_row(*on), on->meta.uid,
+                  reason_of(ReasonCode::task_ended, {{"by", by}, {"task", task.text()}}));
     return {};
 }
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks of before a restore. The restored rows say what was true at the backup; the world has gone on since. So the
-// first batch after a restore makes every replica that may be alive `unknown` (oldGeneration): it keeps its devices,
-// is charged as held, and waits for an operator:
+// Tasks of before a restore. The restored rows say what was true at the backup; the world has gone
+// on since. So the first batch after a restore makes every replica that may be alive `unknown`
+// (oldGeneration): it keeps its devices, is charged as held, and waits for an operator:
 //
-//   adopt   its executor has the task alive: the row takes it over, under the name it was started by
-//   end     the task is stopped by that name, and proved gone; the workload goes on by its own rules
+//   adopt   its executor has the task alive: the row takes it over, under the name it was started
+//   by end     the task is stopped by that name, and proved gone; the workload goes on by its own
+//   rules
 //
 // A task that ends by itself is believed at once. Errors: conflict, with what is possible instead.
 //
-// Devices that such a task sits on and that no row of it has (nothing means it, or it was started elsewhere after the
-// backup) are marked in their node's row (Device::taken_by): the planner gives them to nobody until it is gone.
+// Devices that such a task sits on and that no row of it has (nothing means it, or it was started
+// elsewhere after the backup) are marked in their node's row (Device::taken_by): the planner gives
+// them to nobody until it is gone.
 #pragma once
 
 #include "core/turn.h"

@@ -161,7 +161,8 @@ TEST_F(Restored, devices_of_a_task_that_no_row_means_are_given_to_nobody_while_i
     stray.uid = Uid{{1, 2, 3}};
     restore();
     const auto listed = [&](const model::TaskName& name, std::int64_t device) {
-        return model::ListedTask{.task = name, .handle = "pid 7", .node = "n1", .devices = {{device, 500}}};
+        return model::ListedTask{
+            .task = name, .handle = "pid 7", .node = "n1", .devices = {{device, 500}}};
     };
     const std::int64_t own = replica("one").status.devices.at(0).index;
     const std::int64_t taken = (own + 1) % 3;
@@ -173,7 +174,10 @@ TEST_F(Restored, devices_of_a_task_that_no_row_means_are_given_to_nobody_while_i
     submit(TestWorld::job("two", 1));
     submit(TestWorld::job("three", 1));
     const auto phase = [&](const char* name) {
-        return again->state().table<model::Job>().find_named("default", "default", name)->status.phase;
+        return again->state()
+            .table<model::Job>()
+            .find_named("default", "default", name)
+            ->status.phase;
     };
     EXPECT_EQ(phase("two"), Phase::starting);
     EXPECT_EQ(phase("three"), Phase::pending);
@@ -181,32 +185,42 @@ TEST_F(Restored, devices_of_a_task_that_no_row_means_are_given_to_nobody_while_i
     EXPECT_EQ(node.status.devices.at(static_cast<std::size_t>(taken)).taken_by, stray.text());
     EXPECT_EQ(node.status.devices.at(static_cast<std::size_t>(own)).taken_by, "");
     // Told again, nothing changes; the node's report does not free it either.
-    run({model::TasksListed{.executor = "local", .tasks = both}, model::NodeReported{.name = "n1", .status = node.status}});
+    run({model::TasksListed{.executor = "local", .tasks = both},
+         model::NodeReported{.name = "n1", .status = node.status}});
     EXPECT_EQ(phase("three"), Phase::pending);
     ASSERT_FALSE(ask(model::EndTask{{model::Kind::replica, "", "", stray.text()}}).error);
     EXPECT_EQ(phase("three"), Phase::pending);
     EXPECT_TRUE(std::ranges::any_of(world.records.back().events, [](const auto& event) {
-        return event.reason.code == model::ReasonCode::task_ended && event.about.kind == model::Kind::node;
+        return event.reason.code == model::ReasonCode::task_ended &&
+               event.about.kind == model::Kind::node;
     }));
     run({model::TaskExited{.task = stray, .exit = {.code = -1, .signal = 15, .at = world.now}}});
     EXPECT_EQ(phase("three"), Phase::starting);
     EXPECT_EQ(again->state().planner.recount(), "");
 }
 
-TEST_F(Restored, task_that_was_started_again_elsewhere_keeps_both_its_rows_devices_and_those_it_sits_on) {
+TEST_F(Restored,
+       task_that_was_started_again_elsewhere_keeps_both_its_rows_devices_and_those_it_sits_on) {
     model::TaskName task = world.tasks_of("one")[0];
     task.epoch += 1;
     restore();
     const std::int64_t own = replica("one").status.devices.at(0).index;
     const std::int64_t other = (own + 1) % 3;
-    run({model::TasksListed{.executor = "local",
-                            .tasks = {{.task = task, .handle = "pid 7", .node = "n1", .devices = {{other, 1000}}}}}});
+    run({model::TasksListed{
+        .executor = "local",
+        .tasks = {{.task = task, .handle = "pid 7", .node = "n1", .devices = {{other, 1000}}}}}});
     const model::Node& node = *again->state().table<model::Node>().find_named("n1");
     EXPECT_EQ(node.status.devices.at(static_cast<std::size_t>(other)).taken_by, task.text());
-    EXPECT_EQ(ask(model::EndTask{{model::Kind::replica, "", "", task.text()}}).error->code, ErrorCode::conflict);
+    EXPECT_EQ(ask(model::EndTask{{model::Kind::replica, "", "", task.text()}}).error->code,
+              ErrorCode::conflict);
     ASSERT_FALSE(ask(model::AdoptTask{rank("one")}).error);
     run({model::TaskExited{.task = task, .exit = {.code = 0, .at = world.now}}});
-    EXPECT_EQ(again->state().table<model::Node>().find_named("n1")->status.devices.at(static_cast<std::size_t>(other)).taken_by, "");
+    EXPECT_EQ(again->state()
+                  .table<model::Node>()
+                  .find_named("n1")
+                  ->status.devices.at(static_cast<std::size_t>(other))
+                  .taken_by,
+              "");
 }
 
 TEST_F(Restored, decisions_on_old_tasks_are_events_and_starts_are_counted_truly) {
@@ -215,11 +229,15 @@ TEST_F(Restored, decisions_on_old_tasks_are_events_and_starts_are_counted_truly)
     list({task});
     ASSERT_FALSE(ask(model::EndTask{rank("one")}).error);
     EXPECT_TRUE(std::ranges::any_of(world.records.back().events, [](const auto& event) {
-        return event.reason.code == model::ReasonCode::task_ended && event.about.kind == model::Kind::job;
+        return event.reason.code == model::ReasonCode::task_ended &&
+               event.about.kind == model::Kind::job;
     }));
     run({model::TaskExited{.task = task, .exit = {.code = -1, .signal = 15, .at = world.now}}});
-    ASSERT_FALSE(ask(model::ActOnJob{{model::Kind::job, "default", "default", "one"}, model::JobAct::retry}).error);
-    const model::Job& job = *again->state().table<model::Job>().find_named("default", "default", "one");
+    ASSERT_FALSE(
+        ask(model::ActOnJob{{model::Kind::job, "default", "default", "one"}, model::JobAct::retry})
+            .error);
+    const model::Job& job =
+        *again->state().table<model::Job>().find_named("default", "default", "one");
     ASSERT_EQ(job.status.phase, Phase::starting);
     EXPECT_GT(job.status.epoch, 1'000'000);
     EXPECT_EQ(job.status.starts, 2);

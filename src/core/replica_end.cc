@@ -19,13 +19,16 @@ constexpr Duration backoff_max = minutes(5);
 
 model::Reason reason_of_row(const Replica& replica) {
     if (replica.status.reason.code != ReasonCode::none) return replica.status.reason;
-    return reason_of(ReasonCode::replica_failed, {{"replica", replica.meta.name}, {"detail", "its process is gone"}});
+    return reason_of(ReasonCode::replica_failed,
+                     {{"replica", replica.meta.name}, {"detail", "its process is gone"}});
 }
 
 }  // namespace
 
-model::Reason reason_of_end(const Replica& replica, const model::TaskExit& exit, const std::string& last_output) {
-    if (exit.out_of_memory) return reason_of(ReasonCode::out_of_memory, {{"rank", std::to_string(replica.spec.rank)}});
+model::Reason reason_of_end(const Replica& replica, const model::TaskExit& exit,
+                            const std::string& last_output) {
+    if (exit.out_of_memory)
+        return reason_of(ReasonCode::out_of_memory, {{"rank", std::to_string(replica.spec.rank)}});
     model::Reason reason = reason_of(ReasonCode::replica_ended, {{"replica", replica.meta.name}});
     if (exit.signal != 0)
         reason.params.push_back({"signal", std::to_string(exit.signal)});
@@ -41,13 +44,15 @@ void keep_failure(Turn& turn, RowId id, const Replica& replica, model::Reason re
     Service& service = turn.table<Service>().edit(id);
     service.status.starts_failed += 1;
     const std::int64_t doublings = std::min<std::int64_t>(service.status.starts_failed - 1, 16);
-    service.status.not_before = turn.now + Duration{std::min(backoff_max.ms, backoff_first.ms << doublings)};
+    service.status.not_before =
+        turn.now + Duration{std::min(backoff_max.ms, backoff_first.ms << doublings)};
     service.status.reason = reason;
-    service.status.last_failure = model::ReplicaEnd{.replica = replica.meta.name,
-                                                    .task = task_name(turn.state, replica).text(),
-                                                    .was_ready = replica.status.ready_since.has_value(),
-                                                    .at = replica.status.finished.value_or(turn.now),
-                                                    .reason = reason};
+    service.status.last_failure =
+        model::ReplicaEnd{.replica = replica.meta.name,
+                          .task = task_name(turn.state, replica).text(),
+                          .was_ready = replica.status.ready_since.has_value(),
+                          .at = replica.status.finished.value_or(turn.now),
+                          .reason = reason};
     turn.note(key_of_row(service), service.meta.uid, std::move(reason));
 }
 
@@ -67,13 +72,18 @@ void bury_gone(Turn& turn, RowId id) {
 }
 
 model::Reason trouble_of(const State& state, const Service& service) {
-    if (count_replicas(state, service.meta.id).ready > 0 || service.meta.deletion_requested) return {};
+    if (count_replicas(state, service.meta.id).ready > 0 || service.meta.deletion_requested)
+        return {};
     const ReasonCode now = service.status.reason.code;
-    if (now == ReasonCode::model_missing || now == ReasonCode::runtime_missing) return service.status.reason;
+    if (now == ReasonCode::model_missing || now == ReasonCode::runtime_missing)
+        return service.status.reason;
     const auto& last = service.status.last_failure;
-    if (service.status.desired == 0 || service.status.starts_failed == 0 || !last || last->was_ready) return {};
+    if (service.status.desired == 0 || service.status.starts_failed == 0 || !last ||
+        last->was_ready)
+        return {};
     model::Reason reason = last->reason;
-    std::erase_if(reason.params, [](const model::ReasonParam& param) { return param.name == "output"; });
+    std::erase_if(reason.params,
+                  [](const model::ReasonParam& param) { return param.name == "output"; });
     return reason;
 }
 

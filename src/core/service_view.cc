@@ -87,7 +87,8 @@ std::optional<model::Reason> settled_reason(const model::Service& service, Servi
     const bool passing = now == ReasonCode::none || now == ReasonCode::submitted || now == ReasonCode::woken ||
                          now == ReasonCode::scaling || now == ReasonCode::ready || model::is_cause_of_waiting(now);
     if (phase == ServicePhase::asleep && passing) return model::Reason{.code = ReasonCode::asleep_idle};
-    const bool overcome = passing || now == ReasonCode::asleep_idle || now == ReasonCode::replica_failed ||
+    const bool overcome = passing || now == ReasonCode::asleep_idle ||
+                          now == ReasonCode::replica_failed ||
                           now == ReasonCode::not_ready_in_time || now == ReasonCode::start_failed ||
                           now == ReasonCode::replica_ended || now == ReasonCode::shim_lost ||
                           now == ReasonCode::out_of_memory;

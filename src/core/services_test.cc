@@ -108,9 +108,11 @@ TEST_F(ServiceTest, server_that_ends_at_its_start_tells_how_and_a_call_need_not_
     load(1, 0);
     EXPECT_EQ(trouble_of(world.driver.state(), service()).code, model::ReasonCode::none);
     world.start_all();
-    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    const auto task = task_name(
+        world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
     world.now = world.now + milliseconds(1200);
-    world.run({model::TaskExited{.task = task, .exit = {.code = 3, .at = world.now}, .last_output = "bad flag: --x"}});
+    world.run({model::TaskExited{
+        .task = task, .exit = {.code = 3, .at = world.now}, .last_output = "bad flag: --x"}});
     const model::Reason& reason = service().status.reason;
     EXPECT_EQ(reason.code, model::ReasonCode::replica_ended);
     ASSERT_EQ(reason.params.size(), 4u);
@@ -137,10 +139,12 @@ TEST_F(ServiceTest, ready_replica_that_is_killed_is_told_so_and_calls_wait_for_t
     add_service();
     load(1, 0);
     world.start_all();
-    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    const auto task = task_name(
+        world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
     world.run({model::ReplicaProbed{.task = task, .ready = false, .detail = "connection refused"}});
     make_ready();
-    EXPECT_EQ(world.driver.state().table<model::Replica>().rows().begin()->second.status.reason, model::Reason{});
+    EXPECT_EQ(world.driver.state().table<model::Replica>().rows().begin()->second.status.reason,
+              model::Reason{});
     load(0, 1);
     world.exit_task(task, -1, 9);
     EXPECT_EQ(service().status.reason.code, model::ReasonCode::replica_ended);
@@ -152,7 +156,8 @@ TEST_F(ServiceTest, starting_server_that_is_killed_is_not_told_by_its_last_probe
     add_service();
     load(1, 0);
     world.start_all();
-    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    const auto task = task_name(
+        world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
     world.run({model::ReplicaProbed{.task = task, .ready = false, .detail = "connection refused"}});
     world.exit_task(task, -1, 9);
     EXPECT_EQ(service().status.reason.code, model::ReasonCode::replica_ended);
@@ -164,10 +169,12 @@ TEST_F(ServiceTest, lost_shim_of_a_replica_is_an_event_of_its_service) {
     load(1, 0);
     make_ready();
     load(0, 1);
-    const auto task = task_name(world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    const auto task = task_name(
+        world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
     world.run({model::TaskGone{.task = task, .detail = "its shim died"}});
     EXPECT_TRUE(std::ranges::any_of(world.records.back().events, [](const auto& event) {
-        return event.reason.code == model::ReasonCode::shim_lost && event.about.kind == model::Kind::service;
+        return event.reason.code == model::ReasonCode::shim_lost &&
+               event.about.kind == model::Kind::service;
     }));
 }
 

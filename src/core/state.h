@@ -81,7 +81,8 @@ struct Live {
     bool look_at_all = false;                      // a segment opened: the next batch looks at every workload
     bool more_news = false;                        // rows whose reason is still to follow the planner's
     UndoMap<model::TaskName, TaskLife> tasks;
-    // Tasks of before a restore that live and that no row means, or that sit on devices which no row of theirs has.
+    // Tasks of before a restore that live and that no row means, or that sit on devices which no
+    // row of theirs has.
     UndoMap<model::TaskName, model::LiveStray> strays;
     UndoMap<std::pair<Uid, std::string>, model::ServiceLoad> loads;  // by service and gateway
     UndoMap<RowId, Instant> last_request;          // by service

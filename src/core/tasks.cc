@@ -131,7 +131,8 @@ void on_task_exited(Turn& turn, const model::TaskExited& input) {
         reason = reason_of(ReasonCode::start_failed,
                            {{"rank", std::to_string(input.task.rank)}, {"detail", input.start_error}});
     else if (const Replica& replica = turn.state.table<Replica>().get(id);
-             replica.spec.owner_kind == model::Kind::service && replica.status.phase != Phase::stopping)
+             replica.spec.owner_kind == model::Kind::service &&
+             replica.status.phase != Phase::stopping)
         reason = reason_of_end(replica, input.exit, input.last_output);
     record_end(turn, id, input.exit, std::move(reason));
 }
@@ -204,10 +205,11 @@ namespace {
 
 void adopt(Turn& turn, const model::ListedTask& listed) {
     if (!listed.start_error.empty() || listed.exit)
-        return on_task_exited(turn, {.task = listed.task,
-                                     .exit = listed.exit.value_or(model::TaskExit{.code = -1, .at = turn.now}),
-                                     .start_error = listed.start_error,
-                                     .last_output = listed.last_output});
+        return on_task_exited(
+            turn, {.task = listed.task,
+                   .exit = listed.exit.value_or(model::TaskExit{.code = -1, .at = turn.now}),
+                   .start_error = listed.start_error,
+                   .last_output = listed.last_output});
     const RowId id = find_live(turn.state, listed.task);
     if (!id) {
         // Of before a restore: a person decides. Anything else is a leftover.

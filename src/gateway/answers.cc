@@ -120,9 +120,12 @@ ApiError unavailable(std::string message, Duration retry_after) {
 }
 
 ApiError failing(const model::FeedService& service, Instant now) {
-    constexpr Duration between = seconds(5);  // a start under way: until it is known what came of it
+    constexpr Duration between =
+        seconds(5);  // a start under way: until it is known what came of it
     const Duration left = service.next_try ? *service.next_try - now : Duration{};
-    return {.status = 503, .type = "server_error", .code = "model_unavailable",
+    return {.status = 503,
+            .type = "server_error",
+            .code = "model_unavailable",
             .message = "The model `" + service.public_name + "` can't be had at the moment: " +
                        codec::render_reason(service.trouble) + ".",
             .retry_after = std::max(left, between)};

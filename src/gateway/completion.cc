@@ -99,7 +99,8 @@ void Completion::place() {
             return attempt(std::move(place.replica));
         case PlaceOutcome::held:
             return arm(lane_.commons.options.hold_max);
-        case PlaceOutcome::failing: return refuse(failing(place.service->facts, lane_.now()));
+        case PlaceOutcome::failing:
+            return refuse(failing(place.service->facts, lane_.now()));
         case PlaceOutcome::full:
             return refuse({.status = 429, .type = "requests", .code = "queue_full",
                            .message = "Too many requests wait for this model.", .retry_after = seconds(5)});

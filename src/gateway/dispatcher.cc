@@ -14,7 +14,9 @@ bool contains(const std::vector<Uid>& list, const Uid& uid) { return std::ranges
 
 bool Dispatcher::is_failing(const Lane& lane) {
     return lane.route && lane.route->facts.trouble.code != model::ReasonCode::none &&
-           std::ranges::all_of(lane.slots, [](const Slot& slot) { return slot.gone || slot.route->facts.draining; });
+           std::ranges::all_of(lane.slots, [](const Slot& slot) {
+               return slot.gone || slot.route->facts.draining;
+           });
 }
 
 void Dispatcher::refresh(Lane& lane, std::shared_ptr<const ServiceRoute> newest) {
@@ -54,7 +56,8 @@ void Dispatcher::update(const RouteTable& table) {
         refresh(lane, service);
         serve_held(lane);
         if (!is_failing(lane)) continue;
-        for (auto& parked : lane.held) parked->tell({.what = Told::What::service_failing, .service = service});
+        for (auto& parked : lane.held)
+            parked->tell({.what = Told::What::service_failing, .service = service});
         lane.held.clear();
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatcher: which replica takes the next request of a service, and who waits for one. A replica never has more in
-// flight than its service's concurrency; the least loaded takes the next; draining ones take none. Requests
-// that find no place are held in order, at most `held_max` a service, and given a place as soon as one is there; those of
-// a service that its server tells trouble of are not held, and who is held hears it.
-// A replica that could not be reached is suspect: it gets requests only while no other has room, until it answers
-// one. Thread rule: any thread; one lock, held for a few lines.
+// Dispatcher: which replica takes the next request of a service, and who waits for one. A replica
+// never has more in flight than its service's concurrency; the least loaded takes the next;
+// draining ones take none. Requests that find no place are held in order, at most `held_max` a
+// service, and given a place as soon as one is there; those of a service that its server tells
+// trouble of are not held, and who is held hears it. A replica that could not be reached is
+// suspect: it gets requests only while no other has room, until it answers one. Thread rule: any
+// thread; one lock, held for a few lines.
 #pragma once
 
 #include <cstdint>

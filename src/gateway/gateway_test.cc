@@ -115,15 +115,17 @@ TEST_F(GatewayTest, call_of_a_service_whose_starts_fail_is_refused_at_once_with_
     start();
     auto sleeper = std::thread([&] {  // held: asleep or starting by plan
         EXPECT_TRUE(eventually([&] { return played_.most_waiting() > 0; }));
-        broken.trouble = {.code = model::ReasonCode::replica_ended,
-                          .params = {{"replica", "broken-server-0"}, {"code", "1"}, {"ran", "1s200ms"}}};
+        broken.trouble = {
+            .code = model::ReasonCode::replica_ended,
+            .params = {{"replica", "broken-server-0"}, {"code", "1"}, {"ran", "1s200ms"}}};
         publish({broken});
     });
     for (int attempt = 0; attempt < 2; ++attempt) {
         const auto response = send(call(R"({"model":"broken"})"));
         EXPECT_EQ(response.status, 503) << response.body;
         EXPECT_TRUE(has(response, "\"code\":\"model_unavailable\"")) << response.body;
-        EXPECT_TRUE(has(response, "broken-server-0 ended with exit code 1 after 1s200ms")) << response.body;
+        EXPECT_TRUE(has(response, "broken-server-0 ended with exit code 1 after 1s200ms"))
+            << response.body;
         EXPECT_EQ(response.headers.get_or("retry-after"), "5");
     }
     sleeper.join();

@@ -15,7 +15,12 @@
 namespace tandem::gateway {
 
 struct Told {
-    enum class What : std::uint8_t { replica, service_gone, service_failing, leases_changed } what = What::replica;
+    enum class What : std::uint8_t {
+        replica,
+        service_gone,
+        service_failing,
+        leases_changed
+    } what = What::replica;
     std::shared_ptr<const ReplicaRoute> replica{};  // one of its places is the request's now
     std::shared_ptr<const ServiceRoute> service{};  // of service_failing: as it is now
 };

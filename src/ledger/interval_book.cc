@@ -215,10 +215,12 @@ void IntervalBook::release(const DeviceSlot& slot, RowId id, const Closing& clos
 #endif
 }
 
-void IntervalBook::queue(RowId id, std::int64_t milli, LedgerState state, const Attribution& who, Instant now) {
+void IntervalBook::queue(RowId id, std::int64_t milli, LedgerState state, const Attribution& who,
+                         Instant now) {
     TANDEM_ASSERT(model::is_waiting(state), "what waits has no device");
     const UsageRecord* known = inside_->waiting.find(id);
-    if (known && known->milli == milli && known->state == state && attribution_of(*known) == who) return;
+    if (known && known->milli == milli && known->state == state && attribution_of(*known) == who)
+        return;
     if (known) inside_->close(*known, now);
     UsageRecord row;
     row.id = inside_->fresh_id();

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// IntervalBook: open intervals of every device (and of waiting work), closed and opened as phases change.
-// Core calls it in the transaction of the state change; what closes becomes UsageRecord rows of that batch.
+// IntervalBook: open intervals of every device (and of waiting work), closed and opened as phases
+// change. Core calls it in the transaction of the state change; what closes becomes UsageRecord
+// rows of that batch.
 //
 // Invariants
-//  1. At any instant the open intervals of a device sum to exactly 1000 milli: occupied shares + one idle
-//     interval for the rest (absent when nothing is left), the idle one attributed to the owning pool.
+//  1. At any instant the open intervals of a device sum to exactly 1000 milli: occupied shares +
+//  one idle
+//     interval for the rest (absent when nothing is left), the idle one attributed to the owning
+//     pool.
 //  2. Closed intervals of a device neither overlap nor leave gaps, per milli.
 //  3. Amounts and times never go backwards; from <= to. Intervals of length zero are not kept.
 //
-// When an attempt ends, its running interval is split at the last complete checkpoint (`safe_at`): before it
-// the time was running, after it lost (failedRerun, lostToPreemption or lostToRequest).
+// When an attempt ends, its running interval is split at the last complete checkpoint (`safe_at`):
+// before it the time was running, after it lost (failedRerun, lostToPreemption or lostToRequest).
 // Undo: as Planner's. Thread rule: one owner.
 #pragma once
 
@@ -87,7 +90,8 @@ class IntervalBook {
     void release(const DeviceSlot& slot, RowId id, const Closing& closing, Instant now);
 
     // Waiting work: `milli` devices asked for by workload `id` since now, queued or suspended.
-    void queue(RowId id, std::int64_t milli, model::LedgerState state, const Attribution& who, Instant now);
+    void queue(RowId id, std::int64_t milli, model::LedgerState state, const Attribution& who,
+               Instant now);
     void dequeue(RowId id, Instant now);
 
     BookChanges drain();

@@ -117,8 +117,10 @@ std::vector<TokenLine> TokenSums::lines() const {
 }
 
 std::string_view name_of(Cause cause) {
-    constexpr std::string_view names[] = {"waiting",      "starting",      "working",          "endedNotReleased", "serverAbsent",
-                                          "lostByFailure", "lostByPreemption", "keptIdle", "idle", "suspended", "lostByRequest"};
+    constexpr std::string_view names[] = {"waiting",          "starting",     "working",
+                                          "endedNotReleased", "serverAbsent", "lostByFailure",
+                                          "lostByPreemption", "keptIdle",     "idle",
+                                          "suspended",        "lostByRequest"};
     return names[static_cast<std::size_t>(cause)];
 }
 

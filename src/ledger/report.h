@@ -121,7 +121,8 @@ enum class Cause : std::uint8_t {
     kept_idle,  // of a pool that keeps its devices
     idle,
     suspended,        // its owner kept it from starting
-    lost_by_request,  // work after the last checkpoint of an attempt that was suspended or queued again by request
+    lost_by_request,  // work after the last checkpoint of an attempt that was suspended or queued
+                      // again by request
 };
 std::string_view name_of(Cause cause);  // "endedNotReleased"
 Cause cause_of(const model::UsageRecord& row);

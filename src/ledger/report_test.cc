@@ -108,8 +108,9 @@ TEST(Explain, every_interval_has_a_cause_and_all_of_them_add_up) {
     EXPECT_EQ(explanation.span, (DeviceTime{45, 0}));
     std::vector<Cause> causes;
     for (const auto& line : explanation.lines) causes.push_back(line.cause);
-    EXPECT_EQ(causes, (std::vector<Cause>{Cause::suspended, Cause::waiting, Cause::starting, Cause::working,
-                                          Cause::lost_by_failure, Cause::server_absent}));
+    EXPECT_EQ(causes,
+              (std::vector<Cause>{Cause::suspended, Cause::waiting, Cause::starting, Cause::working,
+                                  Cause::lost_by_failure, Cause::server_absent}));
     EXPECT_EQ(explanation.by_state.at(LedgerState::running), (DeviceTime{20, 0}));
 }
 

@@ -28,7 +28,7 @@ struct Device {
     std::vector<std::int64_t> cores{};  // a slice is pinned to these
     bool over_committed = false;   // shares its cores with other slices
     bool healthy = true;
-    std::string taken_by{};          // task of before a restore that sits on it, and that no row has there
+    std::string taken_by{};        // task of before a restore that sits on it without a row
     bool operator==(const Device&) const = default;
 };
 

@@ -45,7 +45,7 @@ struct FeedService {
     ServicePhase phase = ServicePhase::pending;
     std::int64_t concurrency = 4;         // in flight per replica
     Instant created{};
-    Reason trouble{};                     // it is wanted, none is ready, and its last start failed; else code none
+    Reason trouble{};                     // wanted, none ready, its last start failed; else none
     std::optional<Instant> next_try{};    // of such a one: not before
     bool prompt_progress = false;         // its engine tells a stream how long the prompt is, when asked
     std::vector<FeedReplica> replicas{};  // ready ones only

@@ -32,7 +32,8 @@ struct TaskExited {
     TaskName task{};
     TaskExit exit{};
     std::string start_error{};   // not empty: the command never ran, and this is why
-    std::string last_output{};   // of a model server that ended badly: its last lines, at most output_tail_max bytes
+    // Of a model server that ended badly: its last lines, at most output_tail_max bytes.
+    std::string last_output{};
 };
 // The executor can prove that nothing of the task is left, but not how it ended.
 struct TaskGone {
@@ -65,8 +66,8 @@ struct ListedTask {
     std::optional<TaskExit> exit{};
     std::string start_error{};
     std::string last_output{};           // as in TaskExited
-    std::string node{};                  // where it lives, and with which devices; all of the node's
-    std::vector<DeviceShare> devices{};  //   when its record can't be read
+    std::string node{};                  // where it lives
+    std::vector<DeviceShare> devices{};  // what it has; all of the node's when that can't be read
 };
 struct TasksListed {
     std::string executor{};

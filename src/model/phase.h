@@ -34,18 +34,30 @@ struct EnumNames<ServicePhase> {
 };
 
 // What an interval of a device is charged as. running covers stopping; held covers claimed, starting, unknown
-// and a form's idle capacity; idle belongs to the pool that owns the device. suspended is waiting work that its
-// owner keeps from starting; lost_to_request is work after the last checkpoint that went with a wished stop.
+// and a form's idle capacity; idle belongs to the pool that owns the device. suspended is waiting
+// work that its owner keeps from starting; lost_to_request is work after the last checkpoint that
+// went with a wished stop.
 enum class LedgerState : std::uint8_t {
-    queued, held, running, idle_allocated, failed_rerun, lost_to_preemption, idle, suspended, lost_to_request,
+    queued,
+    held,
+    running,
+    idle_allocated,
+    failed_rerun,
+    lost_to_preemption,
+    idle,
+    suspended,
+    lost_to_request,
 };
 template <>
 struct EnumNames<LedgerState> {
-    static constexpr std::string_view values[] = {"queued",           "held", "running",   "idleAllocated", "failedRerun",
-                                                  "lostToPreemption", "idle", "suspended", "lostToRequest"};
+    static constexpr std::string_view values[] = {
+        "queued",           "held", "running",   "idleAllocated", "failedRerun",
+        "lostToPreemption", "idle", "suspended", "lostToRequest"};
 };
 // The work waits: no device is its own, the amount is what it asked for.
-constexpr bool is_waiting(LedgerState state) { return state == LedgerState::queued || state == LedgerState::suspended; }
+constexpr bool is_waiting(LedgerState state) {
+    return state == LedgerState::queued || state == LedgerState::suspended;
+}
 
 // The five states people are shown (request, waiting, running, failed, released).
 enum class TaskState : std::uint8_t { request, waiting, running, failed, released };

@@ -92,7 +92,7 @@ enum class ReasonCode : std::uint8_t {
     task_adopted,           // by, task: of before a restore
     task_ended,             // by, task: likewise
     replica_ended,          // replica; code or signal; ran, output: its last lines
-    leftover_tasks,         // tasks, devices, node: taken by tasks of before a restore that belong to nothing
+    leftover_tasks,         // tasks, devices, node: of before a restore, belong to nothing
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -109,7 +109,8 @@ struct EnumNames<ReasonCode> {
         "queueDrained", "preemptionForbidden", "evictionsLimited",
         "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
         "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed",
-        "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded", "leftoverTasks"};
+        "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded",
+        "leftoverTasks"};
 };
 
 // Causes that the planner finds for work that waits.

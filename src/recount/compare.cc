@@ -23,11 +23,15 @@ std::map<std::string, std::int64_t> by_state(const Count& count) {
 }
 
 std::string state_here(const std::string& state) {
-    return state == "failedRerun" || state == "lostToPreemption" || state == "lostToRequest" ? "running" : state;
+    return state == "failedRerun" || state == "lostToPreemption" || state == "lostToRequest"
+               ? "running"
+               : state;
 }
 
 // No device was its own.
-bool is_waiting(std::string_view state) { return state == "queued" || state == "suspended"; }
+bool is_waiting(std::string_view state) {
+    return state == "queued" || state == "suspended";
+}
 
 }  // namespace
 

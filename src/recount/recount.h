@@ -68,8 +68,8 @@ class Recounter {
 std::string render_count(const Count& count);
 
 // Against the answer of `usage report` (JSON, "devices": rows with "state" and "deviceMs"): the
-// first difference as text, empty when every state agrees to the millisecond. Queued and suspended time is left
-// out; lost work counts as running.
+// first difference as text, empty when every state agrees to the millisecond. Queued and suspended
+// time is left out; lost work counts as running.
 Result<std::string> find_difference(const Count& count, std::string_view report);
 
 }  // namespace tandem::recount

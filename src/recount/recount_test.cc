@@ -223,7 +223,8 @@ TEST(Recount, report_is_compared_by_state_to_the_millisecond) {
         *find_difference(
             count,
             R"({"devices":[{"state":"running","deviceMs":40},{"state":"failedRerun","deviceMs":5},
-        {"state":"queued","deviceMs":99},{"state":"suspended","deviceMs":98},{"state":"idle","deviceMs":20}]})"),
+        {"state":"queued","deviceMs":99},{"state":"suspended","deviceMs":98},
+        {"state":"idle","deviceMs":20}]})"),
         "");
     EXPECT_EQ(
         *find_difference(

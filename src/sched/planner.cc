@@ -59,8 +59,8 @@ void Planner::put_node(const model::Node& node) {
                                                        .labels = node.meta.labels,
                                                        .taints = node.spec.taints});
     for (const model::Device& device : node.status.devices) {
-        facts->devices.push_back(
-            {device.index, inside_->names.intern(device.flavor), device.healthy && device.taken_by.empty()});
+        facts->devices.push_back({device.index, inside_->names.intern(device.flavor),
+                                  device.healthy && device.taken_by.empty()});
     }
     inside_->set_node(inside_->names.intern(node.meta.name), std::move(facts));
     inside_->end_call();

@@ -90,19 +90,20 @@ std::optional<model::FeedKey> FeedBuilder::key_of(const core::State& state, cons
 }
 
 model::FeedService FeedBuilder::service_of(const core::State& state, const model::Service& service) const {
-    model::FeedService feed{
-        .uid = service.meta.uid,
-        .public_name = service.spec.public_name.empty() ? service.meta.name : service.spec.public_name,
-        .project = service.meta.project,
-        .name_space = service.meta.name_space,
-        .name = service.meta.name,
-        .phase = service.status.phase,
-        .concurrency = service.spec.replicas.concurrency,
-        .created = service.meta.created,
-        .trouble = core::trouble_of(state, service),
-        .next_try = service.status.not_before,
-        .prompt_progress = tells_progress(state, service),
-        .replicas = {}};
+    model::FeedService feed{.uid = service.meta.uid,
+                            .public_name = service.spec.public_name.empty()
+                                               ? service.meta.name
+                                               : service.spec.public_name,
+                            .project = service.meta.project,
+                            .name_space = service.meta.name_space,
+                            .name = service.meta.name,
+                            .phase = service.status.phase,
+                            .concurrency = service.spec.replicas.concurrency,
+                            .created = service.meta.created,
+                            .trouble = core::trouble_of(state, service),
+                            .next_try = service.status.not_before,
+                            .prompt_progress = tells_progress(state, service),
+                            .replicas = {}};
     for (RowId id : core::replicas_of(state, service.meta.id)) {
         const model::Replica& replica = state.table<model::Replica>().get(id);
         if (replica.status.phase != model::Phase::running || core::is_gone(replica)) continue;

@@ -36,7 +36,8 @@ Result<model::TaskName> task_of_replica(const core::State& state, const model::O
     return task;
 }
 
-// The output of a model server that ended is kept when its replica's row is gone: by what its service says of it.
+// The output of a model server that ended is kept when its replica's row is gone: by what its
+// service says of it.
 Result<model::TaskName> task_of_failure(const model::ObjectKey& key, const model::Service* service,
                                         const TaskWanted& wanted) {
     if (!service || !service->status.last_failure) return never_started(key);
@@ -44,15 +45,18 @@ Result<model::TaskName> task_of_failure(const model::ObjectKey& key, const model
     const bool meant = task && (wanted.rank < 0 || wanted.rank == task->rank) &&
                        (wanted.epoch == 0 || wanted.epoch == task->epoch);
     if (meant) return *task;
-    return fail(ErrorCode::not_found, fmt::format("there is none such; the newest that ended is {}",
-                                                  service->status.last_failure->replica),
+    return fail(ErrorCode::not_found,
+                fmt::format("there is none such; the newest that ended is {}",
+                            service->status.last_failure->replica),
                 wanted.rank >= 0 ? "rank" : "epoch");
 }
 
-const model::Service* find_service_of_dead(const core::State& state, const model::ObjectKey& replica) {
+const model::Service* find_service_of_dead(const core::State& state,
+                                           const model::ObjectKey& replica) {
     for (const auto& [id, service] : state.table<model::Service>().rows())
-        if (service.meta.project == replica.project && service.meta.name_space == replica.name_space &&
-            service.status.last_failure && service.status.last_failure->replica == replica.name)
+        if (service.meta.project == replica.project &&
+            service.meta.name_space == replica.name_space && service.status.last_failure &&
+            service.status.last_failure->replica == replica.name)
             return &service;
     return nullptr;
 }
@@ -109,7 +113,8 @@ Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wa
         if (replica.status.epoch == 0 && service && service->status.last_failure) continue;
         return task_of_replica(state, key, replica, wanted.epoch);
     }
-    if (ids.empty() || (service && service->status.last_failure)) return task_of_failure(key, service, wanted);
+    if (ids.empty() || (service && service->status.last_failure))
+        return task_of_failure(key, service, wanted);
     return fail(ErrorCode::not_found, fmt::format("there is none such; the ranks are {}", list_ranks(state, ids)),
                 wanted.rank >= 0 ? "rank" : "role");
 }

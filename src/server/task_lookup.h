@@ -16,8 +16,8 @@ struct TaskWanted {
     std::int64_t rank = -1;      // -1: the first there is
     std::int64_t epoch = 0;      // 0: the newest
 };
-// Of a service without a replica that was started: the newest that ended unasked, also by that one's name.
-// Error not_found: says whether the object, the rank or role, or a start is missing.
+// Of a service without a replica that was started: the newest that ended unasked, also by that
+// one's name. Error not_found: says whether the object, the rank or role, or a start is missing.
 Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wanted);
 
 // What a restore has left to an operator: replicas that are unknown, and tasks that no row means.

@@ -93,15 +93,15 @@ Outcome<void> read_number(const Fields& fields, const Range& range, T& into) {
 }
 
 Outcome<void> read_numbers(const Fields& fields, TaskSpec& spec) {
-    for (auto [range, into] :
-         {std::pair<Range, std::int64_t*>{{"ringBytes", 4096, std::int64_t{1} << 40}, &spec.ring_bytes},
-          {{"graceMs", 0, days_100}, &spec.grace_ms},
-          {{"maxRunMs", 0, days_100 * 365}, &spec.max_run_ms},
-          {{"memoryBytes", 0, any_max}, &spec.memory_bytes},
-          {{"watchMs", 0, days_100}, &spec.watch_ms},
-          {{"pidsMax", 0, 1 << 22}, &spec.pids_max},
-          {{"uid", -1, 0xffff'fffe}, &spec.uid},
-          {{"gid", -1, 0xffff'fffe}, &spec.gid}}) {
+    for (auto [range, into] : {std::pair<Range, std::int64_t*>{
+                                   {"ringBytes", 4096, std::int64_t{1} << 40}, &spec.ring_bytes},
+                               {{"graceMs", 0, days_100}, &spec.grace_ms},
+                               {{"maxRunMs", 0, days_100 * 365}, &spec.max_run_ms},
+                               {{"memoryBytes", 0, any_max}, &spec.memory_bytes},
+                               {{"watchMs", 0, days_100}, &spec.watch_ms},
+                               {{"pidsMax", 0, 1 << 22}, &spec.pids_max},
+                               {{"uid", -1, 0xffff'fffe}, &spec.uid},
+                               {{"gid", -1, 0xffff'fffe}, &spec.gid}}) {
         if (auto done = read_number(fields, range, *into); !done) return done;
     }
     if (auto done = read_number(fields, {"nice", -20, 19}, spec.nice); !done) return done;

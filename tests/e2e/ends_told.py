@@ -125,6 +125,7 @@ class EndsTold(unittest.TestCase):
                                    {"Authorization": f"Bearer {self.it.admin_key}", "Content-Type": "application/json"})
                 answer = connection.getresponse()
                 body = answer.read().decode()
+                connection.close()
                 self.assertEqual(answer.status, 503, body)
                 self.assertLess(time.monotonic() - began, 15)
                 self.assertEqual(json.loads(body)["error"]["code"], "model_unavailable")

@@ -47,12 +47,14 @@ std::string last_lines(std::string_view output, std::size_t max) {
     std::string told;
     for (std::size_t count = 0; count < last_lines_count && !output.empty();) {
         const std::size_t end = output.find_last_of("\r\n");
-        const std::string line = cleaned(output.substr(end == std::string_view::npos ? 0 : end + 1));
+        const std::string line =
+            cleaned(output.substr(end == std::string_view::npos ? 0 : end + 1));
         output = end == std::string_view::npos ? std::string_view() : output.substr(0, end);
         if (line.empty()) continue;
         if (told.empty()) {
             std::size_t from = line.size() > max ? line.size() - max + cut.size() : 0;
-            while (from < line.size() && (static_cast<std::uint8_t>(line[from]) & 0xc0) == 0x80) ++from;
+            while (from < line.size() && (static_cast<std::uint8_t>(line[from]) & 0xc0) == 0x80)
+                ++from;
             told = (from > 0 ? std::string(cut) : std::string()) + line.substr(from);
         } else if (line.size() + between.size() + told.size() <= max) {
             told = line + std::string(between) + told;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an output as one line that can be told with a reason: its last lines, joined by " | ", without control
-// characters, valid UTF-8.
+// The end of an output as one line that can be told with a reason: its last lines, joined by " | ",
+// without control characters, valid UTF-8.
 #pragma once
 
 #include <cstddef>

@@ -181,7 +181,8 @@ TEST_F(LocalExecutorTest, task_runs_to_its_end_and_tells_all) {
     EXPECT_EQ(node->status.devices.size(), 3u);
 }
 
-TEST_F(LocalExecutorTest, model_server_that_ends_badly_is_told_with_its_last_lines_other_work_is_not) {
+TEST_F(LocalExecutorTest,
+       model_server_that_ends_badly_is_told_with_its_last_lines_other_work_is_not) {
     model::StartTask server = script(name_of_task(1), "echo loading; echo 'bad flag' >&2; exit 3");
     server.wants_port = true;
     start(server);
@@ -194,7 +195,8 @@ TEST_F(LocalExecutorTest, model_server_that_ends_badly_is_told_with_its_last_lin
     EXPECT_EQ(other->last_output, "");
 }
 
-TEST_F(LocalExecutorTest, adopted_task_is_listed_with_its_devices_and_all_of_them_when_its_record_is_lost) {
+TEST_F(LocalExecutorTest,
+       adopted_task_is_listed_with_its_devices_and_all_of_them_when_its_record_is_lost) {
     model::StartTask known = script(name_of_task(1), "sleep 60");
     known.devices = {{0, 500}, {2, 1000}};
     model::StartTask lost = script(name_of_task(2), "sleep 60");
@@ -231,12 +233,15 @@ TEST(TaskSpecDevices, those_of_an_older_server_are_all_that_it_could_have_used) 
 TEST_F(LocalExecutorTest, watched_task_tells_output_and_progress_within_its_period) {
     poll_ = seconds(60);
     restart();
-    model::StartTask task = script(name_of_task(1), "for i in 1 2 3; do echo $i; sleep 0.1; done; echo 7 > $TANDEM_PROGRESS_FILE; sleep 60");
+    model::StartTask task = script(
+        name_of_task(1),
+        "for i in 1 2 3; do echo $i; sleep 0.1; done; echo 7 > $TANDEM_PROGRESS_FILE; sleep 60");
     task.watch_period = milliseconds(50);
     start(task);
     ASSERT_TRUE(inbox_->await<model::TaskStarted>(task.task));
     const auto began = Clock::now();
-    ASSERT_TRUE(inbox_->await<model::TaskProgress>([](const auto& told) { return told.step == 7; }));
+    ASSERT_TRUE(
+        inbox_->await<model::TaskProgress>([](const auto& told) { return told.step == 7; }));
     EXPECT_LT(Clock::now() - began, std::chrono::seconds(20));
     EXPECT_GE(inbox_->count<model::TaskProgress>(), 3u);
 }

@@ -125,12 +125,11 @@ void LocalExecutor::Loop::list_all() {
             FolderHandle folder(task.folder);
             task.status = read_record(folder.fd(), shim::identity_file).value_or(task.status);
         }
-        listed.tasks.push_back(
-            {.task = name,
-             .handle = handle_of(task.status),
-             .endpoint = endpoint_of(task.status),
-             .node = options_.node,
-             .devices = task.devices});
+        listed.tasks.push_back({.task = name,
+                                .handle = handle_of(task.status),
+                                .endpoint = endpoint_of(task.status),
+                                .node = options_.node,
+                                .devices = task.devices});
         task.reported = true;
     }
     next_tick_ms_ = 0;
@@ -154,12 +153,11 @@ void LocalExecutor::Loop::list_again() {
     model::TasksListed listed{.executor = "local"};
     for (const auto& [name, task] : tasks_) {
         if (!task.reported) continue;
-        listed.tasks.push_back(
-            {.task = name,
-             .handle = handle_of(task.status),
-             .endpoint = endpoint_of(task.status),
-             .node = options_.node,
-             .devices = task.devices});
+        listed.tasks.push_back({.task = name,
+                                .handle = handle_of(task.status),
+                                .endpoint = endpoint_of(task.status),
+                                .node = options_.node,
+                                .devices = task.devices});
     }
     for (const auto& [name, due] : unsettled_) {
         FolderHandle folder(folders_.path_of(name));

@@ -142,12 +142,14 @@ Result<shim::TaskSpec> make_task_spec(const model::StartTask& start, const TaskP
     return spec;
 }
 
-std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec, const std::vector<model::Device>& devices) {
+std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec,
+                                           const std::vector<model::Device>& devices) {
     std::vector<model::DeviceShare> shares;
     for (const std::string& text : spec.devices) {
         const std::size_t colon = std::min(text.find(':'), text.size());
         const auto index = parse_integer(std::string_view(text).substr(0, colon));
-        const auto milli = parse_integer(std::string_view(text).substr(std::min(colon + 1, text.size())));
+        const auto milli =
+            parse_integer(std::string_view(text).substr(std::min(colon + 1, text.size())));
         if (index && milli) shares.push_back({*index, *milli});
     }
     if (!spec.node.empty()) return shares;
@@ -160,7 +162,8 @@ std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec, const std
         const bool pinned = std::ranges::any_of(device.cores, [&](std::int64_t core) {
             return std::ranges::find(spec.cpus, static_cast<int>(core)) != spec.cpus.end();
         });
-        const bool seen = !device.uuid.empty() && cards.find("," + device.uuid + ",") != std::string::npos;
+        const bool seen =
+            !device.uuid.empty() && cards.find("," + device.uuid + ",") != std::string::npos;
         if (pinned || seen) shares.push_back({device.index, 1000});
     }
     return shares;

@@ -34,9 +34,10 @@ struct TaskPlace {
 Result<shim::TaskSpec> make_task_spec(const model::StartTask& start, const TaskPlace& place,
                                       const std::vector<model::Device>& devices);
 
-// What a task has of the node's devices, by what it was started with; each device that it could have used, whole, when
-// an older server wrote that down without saying so.
-std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec, const std::vector<model::Device>& devices);
+// What a task has of the node's devices, by what it was started with; each device that it could
+// have used, whole, when an older server wrote that down without saying so.
+std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec,
+                                           const std::vector<model::Device>& devices);
 
 std::string checkpoint_folder_of(const model::StartTask& start, const TaskPlace& place);
 

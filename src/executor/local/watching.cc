@@ -35,7 +35,8 @@ void LocalExecutor::Loop::look(LiveTask& task) {
     FolderHandle folder(task.folder);
     if (auto record = read_record(folder.fd(), shim::exit_file)) return end(task, *record);
     read_spec(task);
-    const std::int64_t push_ms = task.watch_ms > 0 ? std::min(task.watch_ms, push_every_ms) : push_every_ms;
+    const std::int64_t push_ms =
+        task.watch_ms > 0 ? std::min(task.watch_ms, push_every_ms) : push_every_ms;
     if (task.link.open(folder.fd(), push_ms)) {
         task.state = task.reported ? LiveTask::State::live : LiveTask::State::asked;
         task.ask_until_ms = monotonic_ms() + answer_patience_ms;
@@ -90,8 +91,10 @@ void LocalExecutor::Loop::on_status(LiveTask& task, const shim::TaskStatus& stat
 
 // Output is news now and then; what is watched closely tells it as soon as its period allows.
 bool LocalExecutor::Loop::output_due(const LiveTask& task) const {
-    if (task.watch_ms == 0) return task.output_ms >= task.told_output_ms + options_.output_period.ms;
-    return task.output_ms > task.told_output_ms && monotonic_ms() >= task.told_at_ms + task.watch_ms;
+    if (task.watch_ms == 0)
+        return task.output_ms >= task.told_output_ms + options_.output_period.ms;
+    return task.output_ms > task.told_output_ms &&
+           monotonic_ms() >= task.told_at_ms + task.watch_ms;
 }
 
 void LocalExecutor::Loop::report_started(LiveTask& task) {
@@ -113,11 +116,13 @@ void LocalExecutor::Loop::report_end(const model::TaskName& name, const shim::Ta
 }
 
 // Of a model server that ended badly. Other work's output is its owner's business alone.
-std::string LocalExecutor::Loop::last_output(const model::TaskName& name, const shim::TaskStatus& status) const {
+std::string LocalExecutor::Loop::last_output(const model::TaskName& name,
+                                             const shim::TaskStatus& status) const {
     const bool bad = status.signal.has_value() || status.exit_code.value_or(0) != 0;
     if (status.port == 0 || !bad) return {};
     const auto max = static_cast<std::size_t>(model::output_tail_max);
-    const Result<LogSlice> tail = folders_.read_log(name, -static_cast<std::int64_t>(4 * max), 4 * max);
+    const Result<LogSlice> tail =
+        folders_.read_log(name, -static_cast<std::int64_t>(4 * max), 4 * max);
     return tail ? last_lines(tail->text, max) : std::string();
 }
 
@@ -185,7 +190,8 @@ void LocalExecutor::Loop::read_spec(LiveTask& task) {
     auto spec = text ? shim::decode_spec(*text) : std::unexpected(std::string());
     if (!spec) {
         // It may have any of them.
-        for (const model::Device& device : options_.devices) task.devices.push_back({device.index, 1000});
+        for (const model::Device& device : options_.devices)
+            task.devices.push_back({device.index, 1000});
         return;
     }
     task.devices = devices_of(*spec, options_.devices);
