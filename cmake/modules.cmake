@@ -4,7 +4,6 @@
 #   benchmark program. DEPS are the only modules it may include; tools/layers.py checks the same table
 #   against the includes. Adapters of core's ports (stores, executors, blob) include core/ports.h alone, which
 #   needs no object code: core is not linked into them.
-#   [TEST_]PRECOMPILE header... and [TEST_]PRECOMPILE_AS module: what a clean build parses once, see below.
 # tandem_program(NAME SOURCES file... DEPS module...)  an executable.
 
 add_library(tandem_flags INTERFACE)
@@ -53,62 +52,47 @@ if(TANDEM_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# With TANDEM_PCH (clang) the headers that most files include are parsed once per module, not once per file: the
-# library's, and those that a module names with PRECOMPILE, its own widest ones. A build without it (release) proves
-# that every file still includes what it uses. The rules are ours and not CMake's because all paths in them are
-# relative: only so do two checkouts share one compiler cache. Their inputs are not validated again by clang for
-# the same reason; ninja, by the dependency file, and the cache, by content, do.
-set(TANDEM_STANDARD_HEADERS <algorithm> <array> <charconv> <chrono> <cstdint> <filesystem> <functional> <map> <memory>
-  <mutex> <optional> <set> <string> <string_view> <thread> <utility> <variant> <vector> <fmt/format.h>)
-set(TANDEM_TEST_HEADERS <gtest/gtest.h> <gmock/gmock.h>)
+# With TANDEM_PCH (clang) the library headers that most files include are parsed once, not once per file. A build
+# without it (release) proves that every file still includes what it uses. The rules are ours and not CMake's because
+# all paths in them are relative: only so do two checkouts share one compiler cache. For the same reason clang does
+# not validate the inputs again; ninja, by the dependency file, and the cache, by content, do. No header of our own is
+# among them: one that another checkout precompiled would be taken for another file, in spite of its #pragma once.
+set(TANDEM_STANDARD_HEADERS algorithm array charconv chrono cstdint filesystem functional map memory mutex optional
+  set string string_view thread utility variant vector fmt/format.h)
 
 # tandem_make_precompiled(NAME header...): the rule for precompiled/NAME.pch in the build folder.
 function(tandem_make_precompiled name)
-  list(TRANSFORM ARGN REPLACE "^([^<].*)$" "\"\\1\"" OUTPUT_VARIABLE lines)
-  list(TRANSFORM lines PREPEND "#include ")
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include <\\1>" OUTPUT_VARIABLE lines)
   list(JOIN lines "\n" lines)
   file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/${name}.h CONTENT "${lines}\n")
-  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${TANDEM_BUILD_TYPE}}")
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
   if(ARGN MATCHES "gtest")  # a test's command line has these too
     get_target_property(options GTest::gtest INTERFACE_COMPILE_OPTIONS)
     list(APPEND flags ${options})
   endif()
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/precompiled/${name}.pch
-    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER} -DFMT_SHARED -I${CMAKE_SOURCE_DIR}/src ${flags}
-      ${TANDEM_WARNINGS} ${CMAKE_CXX23_STANDARD_COMPILE_OPTION} -fpch-instantiate-templates
-      -Xclang -fno-pch-timestamp -MD -MF precompiled/${name}.d -x c++-header -o precompiled/${name}.pch
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER} -DFMT_SHARED ${flags} ${TANDEM_WARNINGS}
+      ${CMAKE_CXX23_STANDARD_COMPILE_OPTION} -fpch-instantiate-templates -Xclang -fno-pch-timestamp
+      -MD -MF precompiled/${name}.d -x c++-header -o precompiled/${name}.pch
       -c ${CMAKE_BINARY_DIR}/precompiled/${name}.h
     DEPENDS ${CMAKE_BINARY_DIR}/precompiled/${name}.h DEPFILE ${CMAKE_BINARY_DIR}/precompiled/${name}.d
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} COMMENT "Precompiling headers of ${name}" VERBATIM)
 endfunction()
 if(TANDEM_PCH)
-  string(TOUPPER "${CMAKE_BUILD_TYPE}" TANDEM_BUILD_TYPE)
   tandem_make_precompiled(tandem ${TANDEM_STANDARD_HEADERS})
-  tandem_make_precompiled(tandem_test ${TANDEM_STANDARD_HEADERS} ${TANDEM_TEST_HEADERS})
+  tandem_make_precompiled(tandem_test ${TANDEM_STANDARD_HEADERS} gtest/gtest.h gmock/gmock.h)
   add_custom_target(precompiled DEPENDS
     ${CMAKE_BINARY_DIR}/precompiled/tandem.pch ${CMAKE_BINARY_DIR}/precompiled/tandem_test.pch)
 endif()
 
-# tandem_precompile(TARGET STEM SHARED SOURCES file... [HEADERS header...]): the target's files see the headers of STEM
-# ("tandem" or "tandem_test") and HEADERS; without HEADERS, those of module SHARED, which may be empty.
-function(tandem_precompile target stem shared)
+# tandem_precompile(TARGET NAME file...): the target's files find the headers of precompiled/NAME.pch parsed.
+function(tandem_precompile target name)
   if(NOT TANDEM_PCH)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS" ${ARGN})
-  set(name ${stem})
-  if(arg_HEADERS)
-    set(name ${target})
-    set(common ${TANDEM_STANDARD_HEADERS})
-    if(stem STREQUAL "tandem_test")
-      list(APPEND common ${TANDEM_TEST_HEADERS})
-    endif()
-    tandem_make_precompiled(${name} ${common} ${arg_HEADERS})
-  elseif(shared)
-    set(name ${shared})
-  endif()
   target_compile_options(${target} PRIVATE "SHELL:-include-pch precompiled/${name}.pch -Xclang -fno-validate-pch")
-  set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/precompiled/${name}.pch)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/precompiled/${name}.pch)
 endfunction()
 
 function(tandem_target_name out path)
@@ -117,8 +101,7 @@ function(tandem_target_name out path)
 endfunction()
 
 function(tandem_module path)
-  cmake_parse_arguments(arg "" "PRECOMPILE_AS;TEST_PRECOMPILE_AS"
-    "DEPS;LIBS;PRIVATE_LIBS;DEFINES;TEST_DEPS;PRECOMPILE;TEST_PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPS;LIBS;PRIVATE_LIBS;DEFINES;TEST_DEPS" ${ARGN})
   tandem_target_name(name ${path})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${path})
   if(NOT IS_DIRECTORY ${dir})
@@ -135,7 +118,7 @@ function(tandem_module path)
   if(sources)
     tandem_plant_in(${sources})
     add_library(${name} STATIC ${sources})
-    tandem_precompile(${name} tandem "${arg_PRECOMPILE_AS}" SOURCES ${sources} HEADERS ${arg_PRECOMPILE})
+    tandem_precompile(${name} tandem ${sources})
     if(TANDEM_FUZZ)
       target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
@@ -161,8 +144,7 @@ function(tandem_module path)
   if(TANDEM_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} GTest::gtest GTest::gmock GTest::gtest_main)
-    tandem_precompile(${name}_test tandem_test "${arg_TEST_PRECOMPILE_AS}"
-      SOURCES ${tests} HEADERS ${arg_TEST_PRECOMPILE})
+    tandem_precompile(${name}_test tandem_test ${tests})
     foreach(dep ${arg_TEST_DEPS})
       tandem_target_name(dep_name ${dep})
       target_link_libraries(${name}_test PRIVATE ${dep_name})
@@ -188,9 +170,9 @@ function(tandem_module path)
 endfunction()
 
 function(tandem_program name)
-  cmake_parse_arguments(arg "" "PRECOMPILE_AS" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  tandem_precompile(${name} tandem "${arg_PRECOMPILE_AS}" SOURCES ${arg_SOURCES})
+  tandem_precompile(${name} tandem ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE tandem_flags ${arg_LIBS})
   foreach(dep ${arg_DEPS})
     tandem_target_name(dep_name ${dep})
