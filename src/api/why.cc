@@ -57,7 +57,10 @@ void write_funnel(Writing& out, const model::NodeFunnel& funnel) {
     out.number("nodes", funnel.nodes);
     out.number("withFlavor", funnel.with_flavor);
     out.number("usable", funnel.usable);
+    out.number("admitted", funnel.admitted);
     out.number("withRoom", funnel.with_room);
+    out.number("inDomain", funnel.in_domain);
+    out.text("cut", funnel.cut);
     out.number("freeMilli", funnel.free_milli);
     out.number("totalMilli", funnel.total_milli);
     out.json.end_object();

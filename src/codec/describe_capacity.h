@@ -56,6 +56,9 @@ void describe(auto& v, Of<model::PoolSpec> auto& s) {
     v.field("devices", s.devices,
             {.note = "reserved: whole devices", .min = 0, .max = model::limits::pool_devices_max});
     v.field("placement", s.placement, {.note = "how its nodes are filled"});
+    v.field("topology", s.topology,
+            {.note = "labels of nodes that make levels, widest first; a level is named by what "
+                     "follows the last \"/\""});
 }
 
 void describe(auto& v, Of<model::HeldDevice> auto& s) {

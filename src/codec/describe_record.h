@@ -300,7 +300,12 @@ void describe(auto& v, Of<model::NodeFunnel> auto& s) {
     v.field("nodes", s.nodes, {.note = "of the whole installation"});
     v.field("withFlavor", s.with_flavor, {.note = "have devices of it that the pool owns"});
     v.field("usable", s.usable, {.note = "of those: ready and not closed"});
+    v.field("admitted", s.admitted,
+            {.note = "of those: labels, affinity, taints and other work let a replica go there"});
     v.field("withRoom", s.with_room, {.note = "of those: enough free devices for one replica"});
+    v.field("inDomain", s.in_domain,
+            {.note = "of those: in the topology domain with the most room"});
+    v.field("cut", s.cut, {.note = "first step that leaves too few"});
     v.field("freeMilli", s.free_milli);
     v.field("totalMilli", s.total_milli);
 }
@@ -373,8 +378,10 @@ void describe(auto& v, Of<model::RequestUsage> auto& s) {
     v.field("totalMs", s.total_ms);
     v.field("streamed", s.streamed);
     v.field("aborted", s.aborted);
-    v.field("estimated", s.estimated, {.note = "completion tokens are pieces that the gateway counted"});
-    v.field("promptEstimated", s.prompt_estimated, {.note = "prompt tokens are reckoned from the request's bytes"});
+    v.field("estimated", s.estimated,
+            {.note = "completion tokens are pieces that the gateway counted"});
+    v.field("promptEstimated", s.prompt_estimated,
+            {.note = "prompt tokens are reckoned from the request's bytes"});
     v.field("gatewayLost", s.gateway_lost, {.note = "the gateway died over the call"});
 }
 

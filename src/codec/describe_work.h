@@ -10,24 +10,95 @@
 
 namespace tandem::codec {
 
+void describe(auto& v, Of<model::NodeExpression> auto& s) {
+    v.named("NodeExpression");
+    v.field("label", s.label, {.note = "of the node", .required = true});
+    v.field("op", s.op,
+            {.note = "Exists and DoesNotExist take no values, Gt and Lt one whole number"});
+    v.field("values", s.values);
+}
+void describe(auto& v, Of<model::NodePreference> auto& s) {
+    v.named("NodePreference");
+    v.field("weight", s.weight,
+            {.note = "of the nodes with room, those with the largest sum come first",
+             .min = 1,
+             .max = 100});
+    v.field("match", s.match, {.note = "all of them", .required = true});
+}
+void describe(auto& v, Of<model::NodeAffinity> auto& s) {
+    v.named("NodeAffinity");
+    v.field("required", s.required, {.note = "all of them"});
+    v.field("preferred", s.preferred);
+}
+void describe(auto& v, Of<model::TopologySlice> auto& s) {
+    v.named("TopologySlice");
+    v.field(
+        "size", s.size,
+        {.note = "replicas of consecutive ranks", .min = 0, .max = model::limits::replicas_max});
+    v.field("required", s.required, {.note = "level in one domain of which a slice must be"});
+}
+void describe(auto& v, Of<model::JobTopology> auto& s) {
+    v.named("JobTopology");
+    v.field("required", s.required, {.note = "level: all replicas in one domain of it"});
+    v.field(
+        "preferred", s.preferred,
+        {.note = "level: likewise if one has room, else in the next wider one, at last anywhere"});
+    v.field("balanced", s.balanced,
+            {.note = "preferred: evenly over the fewest domains that will do"});
+    v.field("slice", s.slice);
+}
+void describe(auto& v, Of<model::JobSpread> auto& s) {
+    v.named("JobSpread");
+    v.field("level", s.level, {.note = "empty: no spread"});
+    v.field("maxSkew", s.max_skew,
+            {.note = "by which replicas in any two domains of the level may differ",
+             .min = 1,
+             .max = model::limits::replicas_max});
+}
+void describe(auto& v, Of<model::WorkSelector> auto& s) {
+    v.named("WorkSelector");
+    v.field("level", s.level, {.keep = true});
+    v.field("labels", s.labels,
+            {.note = "that the other work's placing.labels must have", .required = true});
+}
+void describe(auto& v, Of<model::JobPlacing> auto& s) {
+    v.named("JobPlacing");
+    v.field("topology", s.topology);
+    v.field("spread", s.spread);
+    v.field("labels", s.labels,
+            {.note = "by which near and apart of other jobs of the project select it"});
+    v.field("near", s.near, {.note = "only into domains where such work is"});
+    v.field("apart", s.apart,
+            {.note = "never into domains where such work is, nor such work beside this"});
+    v.field("sharing", s.sharing, {.note = "may replicas of this gang have shares of one device"});
+}
+
 void describe(auto& v, Of<model::Resources> auto& s) {
     v.named("Resources");
     v.milli("devices", s.devices,
             {.note = "of each replica; a fraction only below one",
              .min = 0,
              .max = model::limits::devices_milli_max});
-    v.field("flavor", s.flavor, {.note = "kind of device; \"a|b,c\": either of a and b, else c; empty: any one"});
+    v.field("flavor", s.flavor,
+            {.note = "kind of device; \"a|b,c\": either of a and b, else c; empty: any one"});
     v.milli("cpu", s.cpu_milli, {.min = 0, .max = model::limits::cpu_milli_max});
     v.bytes("memory", s.memory_bytes, {.min = 0, .max = model::limits::memory_bytes_max});
     v.field("nodeSelector", s.node_selector, {.note = "labels that its node must have"});
     v.field("tolerations", s.tolerations,
             {.note = "taints of nodes that don't keep it away; \"*\": none does"});
+    v.field("nodeAffinity", s.node_affinity,
+            {.note = "nodes that it must or should go to, by their labels"});
+    v.bytes("deviceMemory", s.device_memory_bytes,
+            {.note = "of a share's device; 0: its part of the device's memory",
+             .min = 0,
+             .max = model::limits::memory_bytes_max});
 }
 
 void describe(auto& v, Of<model::DeviceShare> auto& s) {
     v.named("DeviceShare");
     v.field("index", s.index);
     v.milli("amount", s.milli);
+    v.bytes("memory", s.memory_bytes, {.note = "0: its part of the device's memory"});
 }
 
 void describe(auto& v, Of<model::ReplicaSpec> auto& s) {
@@ -74,7 +145,8 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("handle", s.handle);
     v.field("exit", s.exit);
     v.field("ranFrom", s.ran_from, {.note = "when its process began, as its shim recorded it"});
-    v.field("lastAttempt", s.last_attempt, {.note = "the epoch before, when the row was taken over at once"});
+    v.field("lastAttempt", s.last_attempt,
+            {.note = "the epoch before, when the row was taken over at once"});
     v.field("started", s.started);
     v.field("readySince", s.ready_since, {.note = "services: when it had generated its token"});
     v.field("finished", s.finished);
@@ -145,8 +217,9 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
             {.note = "waits until this is false; a running job saves and stops"});
     v.field("whenBorrow", s.when_borrow,
             {.note = "next: the other flavors are tried before borrowing in this one"});
-    v.field("whenPreempt", s.when_preempt,
-            {.note = "preempt: before the other flavors are tried"});
+    v.field("whenPreempt", s.when_preempt, {.note = "preempt: before the other flavors are tried"});
+    v.field("placing", s.placing,
+            {.note = "where its replicas may be, together and beside others"});
 }
 
 void describe(auto& v, Of<model::CheckpointRecord> auto& s) {

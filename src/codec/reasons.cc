@@ -149,6 +149,20 @@ constexpr Sentence catalogue[] = {
      "tandem admin tasks list",
      "节点 {node} 的 {devices} 个设备被恢复之前的 {tasks} 个无主进程实例占用；见 tandem admin "
      "tasks list"},
+    {"no {level} has room for {needed} replicas together[ in slices of {slice}]"
+     "[: the most is {largest}][, in {domain}][, of {domains} domains]"
+     "|room for {places} more replicas[ of {each} {flavor}] in one {level}[ ({domain})]",
+     "没有任何 {level} 能同时放下 {needed} 个副本[（每组 {slice} 个）]"
+     "[：最多 {largest} 个][，位于 {domain}][，共 {domains} 个域]"
+     "|同一个 {level} 中再有 {places} 个副本的空位[，每个 {each} 个 {flavor}][（{domain}）]"},
+    {"{needed} replicas can't be spread over each {level} with a difference of at most {maxSkew}"
+     "[: the most is {largest}][; {domain} has the least room]",
+     "{needed} 个副本无法按 {level} 以至多 {maxSkew} 的差异分布"
+     "[：最多 {largest} 个][；{domain} 的空位最少]"},
+    {"no places {rule} work with {labels} in the same {level}"
+     "[: needs {needed} replicas][, room for {largest}]",
+     "没有满足条件（{rule}，标签 {labels}，同一 {level}）的位置"
+     "[：需要 {needed} 个副本][，只能放下 {largest} 个]"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

@@ -81,6 +81,7 @@ struct PoolSpec {
     std::string flavor{};                 // reserved
     std::int64_t devices = 0;             // reserved: whole devices
     PlacementPolicy placement = PlacementPolicy::tandem;
+    std::vector<std::string> topology{};  // labels of nodes that make levels, widest first
     bool operator==(const PoolSpec&) const = default;
 };
 struct HeldDevice {

@@ -33,6 +33,11 @@ Status check_flavor_choice(std::string_view choice, std::string_view field);
 Status check_taints(const std::vector<std::string>& taints, std::string_view field);
 Status check_priority(std::int64_t priority);
 
+Status check_affinity(const NodeAffinity& affinity, const std::string& field);
+Status check_device_memory(const Resources& resources, const std::string& field);
+Status check_placing(const Job& job);
+// PoolSpec::topology.
+Status check_levels(const std::vector<std::string>& labels, std::string_view field);
 Status check_resources(const Resources& resources, const std::string& field);
 Status check_command(const std::vector<std::string>& command, std::string_view field);
 Status check_env(const std::map<std::string, std::string>& env, std::string_view field);

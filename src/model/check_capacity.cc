@@ -77,6 +77,7 @@ Status check_spec(const Node& node) {
 
 Status check_spec(const Pool& pool) {
     TANDEM_TRY(check_name_list(pool.spec.projects, "spec.projects"));
+    TANDEM_TRY(check_levels(pool.spec.topology, "spec.topology"));
     if (pool.spec.form == Form::reserved) return check_reserved(pool);
     if (pool.spec.form == Form::shared) return check_shared(pool.spec);
     return invalid_field(

@@ -123,6 +123,7 @@ Status check_spec(const Job& job) {
     TANDEM_TRY(check_rendezvous_env(spec));
     TANDEM_TRY(check_directory(spec.working_directory, "spec.workingDirectory"));
     TANDEM_TRY(check_roles(job));
+    TANDEM_TRY(check_placing(job));
     TANDEM_TRY(check_times(spec));
     TANDEM_TRY(check_after(job));
     TANDEM_TRY(check_directory(spec.checkpoint.directory, "spec.checkpoint.directory"));

@@ -107,6 +107,8 @@ Status check_resources(const Resources& resources, const std::string& field) {
     TANDEM_TRY(check_amount(resources.memory_bytes, limits::memory_bytes_max, render_bytes,
                             field + ".memory"));
     TANDEM_TRY(check_labels(resources.node_selector, field + ".nodeSelector"));
+    TANDEM_TRY(check_affinity(resources.node_affinity, field + ".nodeAffinity"));
+    TANDEM_TRY(check_device_memory(resources, field + ".deviceMemory"));
     if (resources.tolerations == std::vector<std::string>{"*"}) return {};
     return check_taints(resources.tolerations, field + ".tolerations");
 }

@@ -92,6 +92,7 @@ struct JobSpec {
     bool suspend = false;
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
+    std::optional<JobPlacing> placing{};
     bool operator==(const JobSpec&) const = default;
 };
 

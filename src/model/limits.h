@@ -40,6 +40,10 @@ inline constexpr Duration min_run_time_max = hours(24 * 30);
 inline constexpr Duration half_life_max = hours(24 * 366);
 inline constexpr std::int64_t listed_names_max =
     1000;  // projects of a pool, services of a key, ...
+inline constexpr std::int64_t topology_levels_max = 8;
+inline constexpr std::int64_t expressions_max = 32;  // of one list of an affinity
+inline constexpr std::int64_t expression_values_max = 256;
+inline constexpr std::int64_t selectors_max = 16;  // near, and apart
 inline constexpr std::int64_t pool_devices_max = 1'000'000;
 inline constexpr std::int64_t rate_max = 10'000'000;  // requests a minute
 inline constexpr std::int64_t title_bytes_max = 1024;

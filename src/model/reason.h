@@ -93,6 +93,11 @@ enum class ReasonCode : std::uint8_t {
     task_ended,             // by, task: likewise
     replica_ended,          // replica; code or signal; ran, output: its last lines
     leftover_tasks,         // tasks, devices, node: of before a restore, belong to nothing
+    // waiting for places that belong together
+    no_topology_domain,     // level, needed, largest, domain, domains, slice: of replicas; as a
+                            //   remedy: level, domain, places, each, flavor
+    no_even_spread,         // level, maxSkew, needed, largest, domain
+    no_allowed_company,     // rule: near or apart; level, labels, needed, largest
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -110,7 +115,7 @@ struct EnumNames<ReasonCode> {
         "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
         "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed",
         "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded",
-        "leftoverTasks"};
+        "leftoverTasks", "noTopologyDomain", "noEvenSpread", "noAllowedCompany"};
 };
 
 // Causes that the planner finds for work that waits.
@@ -123,6 +128,9 @@ constexpr bool is_cause_of_waiting(ReasonCode code) {
         case ReasonCode::pool_unavailable:
         case ReasonCode::queue_unavailable:
         case ReasonCode::queue_stopped:
+        case ReasonCode::no_topology_domain:
+        case ReasonCode::no_even_spread:
+        case ReasonCode::no_allowed_company:
         case ReasonCode::not_allowed_in_pool: return true;
         default: return false;
     }

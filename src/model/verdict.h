@@ -26,7 +26,10 @@ struct NodeFunnel {
     std::int64_t nodes = 0;        // of the whole installation
     std::int64_t with_flavor = 0;  // have devices of the flavor that the pool owns
     std::int64_t usable = 0;       // of those: ready, not closed
+    std::int64_t admitted = 0;     // of those: its labels and taints, and other work, let it go there
     std::int64_t with_room = 0;    // of those: enough free devices for one replica
+    std::int64_t in_domain = 0;    // of those: in the topology domain with the most room, if any
+    std::string cut{};  // first step that leaves too few: flavor, usable, admitted, room, domain
     std::int64_t free_milli = 0;
     std::int64_t total_milli = 0;
     bool operator==(const NodeFunnel&) const = default;

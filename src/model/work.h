@@ -10,14 +10,16 @@
 
 #include "model/meta.h"
 #include "model/phase.h"
+#include "model/placing.h"
 #include "model/reason.h"
 
 namespace tandem::model {
 
 // What one replica needs. devices in milli (fractions only below 1000). flavor: "a|b,c" is either of a
 // and b, whichever suits better, else c; empty: any one flavor.
-// node_selector: labels that its node must have. tolerations: taints of nodes that don't keep it
-// away; "*": none does.
+// node_selector: labels that its node must have; node_affinity: more of that. tolerations: taints of
+// nodes that don't keep it away; "*": none does. device_memory_bytes: of a share's device; 0: its
+// part of the device's memory.
 struct Resources {
     std::int64_t devices = 0;
     std::string flavor{};
@@ -25,6 +27,8 @@ struct Resources {
     std::int64_t memory_bytes = 0;
     Labels node_selector{};
     std::vector<std::string> tolerations{};
+    NodeAffinity node_affinity{};
+    std::int64_t device_memory_bytes = 0;
     bool operator==(const Resources&) const = default;
 };
 
@@ -32,6 +36,7 @@ struct Resources {
 struct DeviceShare {
     std::int64_t index = 0;
     std::int64_t milli = 1000;
+    std::int64_t memory_bytes = 0;  // 0: its part of the device's memory
     auto operator<=>(const DeviceShare&) const = default;
 };
 
