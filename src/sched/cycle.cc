@@ -21,6 +21,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     ensure_built();
     mix_is_fresh = false;
     headways.clear();
+    outlooks = {};
     start_hunting();
     if (look_at && *look_at <= time) {
         look_at.reset();
@@ -28,6 +29,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     }
     Plan plan;
     fill_pools(plan);
+    if (views.size() < waiting.class_slots()) views.resize(waiting.class_slots());
     Turns turns(
         quota, waiting,
         [this](int index) -> const std::vector<Need>& { return view_of(index).needs; },
@@ -82,12 +84,11 @@ std::vector<int> Planner::Inside::choose_flavors(const ClassView& view,
 // Nominal, then borrowing, then eviction, flavor by flavor as the demand wishes.
 bool Planner::Inside::try_flavors(int class_index, const Demand& demand, Attempt& attempt,
                                   Plan& plan, Placement& out) {
-    const ClassView view = view_of(class_index);
+    const ClassView& view = view_of(class_index);  // stays in place as long as the plan
     const bool nominal_first = demand.when_borrow == model::WhenBorrow::next;
     if (view.closed != model::ReasonCode::none) return place(class_index, demand, attempt, plan);
-    const std::vector<int> flavors = choose_flavors(view, demand);
     if (demand.when_preempt == model::WhenPreempt::preempt) {
-        for (int flavor : flavors) {
+        for (int flavor : choose_flavors(view, demand)) {
             attempt.only_flavor = flavor;
             attempt.within_nominal = nominal_first;
             if (place(class_index, demand, attempt, plan)) return true;
@@ -101,6 +102,7 @@ bool Planner::Inside::try_flavors(int class_index, const Demand& demand, Attempt
         if (place(class_index, demand, attempt, plan)) return true;
     }
     if (demand.when_preempt == model::WhenPreempt::preempt) return false;
+    const std::vector<int> flavors = choose_flavors(view, demand);
     return std::ranges::any_of(flavors, [&](int flavor) {
         return preempt(class_index, demand, flavor, attempt, plan, out);
     });
@@ -117,6 +119,7 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     const bool held =
         placed && placement.evictions.empty() && delays_head(class_index, demand, attempt, plan);
     if (held) {
+        note_changes(attempt);  // what was counted meanwhile may rest on it
         undo_to(before);
         placed = false;
     } else if (placed && placement.evictions.empty()) {
@@ -134,6 +137,8 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     forget_headways(class_index, !placement.evictions.empty());
     std::optional<Instant>& ends = starting[demand.workload];
     if (placement.evictions.empty() && demand.length.ms > 0) ends = time + demand.length;
+    touch_release(demand.workload);
+    outlooks.placed.push_back(demand.workload);
     take_demand(slot);
     plan.placements.push_back(std::move(placement));
     return true;

@@ -80,6 +80,7 @@ void Planner::Inside::derive(Owners& new_owners, Capacity& new_capacity,
 void Planner::Inside::build() {
     owners.clear();
     capacity.clear();
+    admitted.clear();
     derive(owners, capacity, quota);
     shared_pool = find_shared_pool();
     builds += 1;

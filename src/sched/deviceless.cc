@@ -51,7 +51,9 @@ bool Planner::Inside::place_without_devices(const ClassView& view, const Demand&
 }
 
 int Planner::Inside::find_bare(const model::Resources& each, int rule, Plan& plan) const {
-    for (int node = capacity.bare().first(); node >= 0; node = capacity.bare().first(node + 1)) {
+    const NodeBitmap* within = admitted_nodes(rule);
+    for (int node = first_in(capacity.bare(), within, 0); node >= 0;
+         node = first_in(capacity.bare(), within, node + 1)) {
         plan.steps_used += 1;
         if (fits(node, each, rule, View::now)) return node;
     }

@@ -56,17 +56,30 @@ bool Planner::Inside::judge_head(int class_index, const Demand& demand, Attempt&
     const bool starves = time - first.submitted >= starvation_bound;
     const bool untimed = !headway.start && !starves && (stated || demand.preemptible);
     if (evictable || ends_by_then || untimed) {
-        // Will have left by then, unless it is one more replica of a service.
-        if (workloads.at(demand.workload).slots.size() == attempt.placed.size())
-            headway.leavers.push_back(demand.workload);
+        let_pass(head, demand, attempt);
         return false;
     }
-    if (fits_once_gone(head, headway.leavers, attempt, plan)) return false;
+    if (headway.outlook ? fits_beside(*headway.outlook, attempt)
+                        : fits_once_gone(head, headway.leavers, attempt, plan))
+        return false;
     waiting.hold_behind(head);
     attempt.add_key({WakeOn::head_of_queue, waiting.group(head).key.queue});
     attempt.add_key({WakeOn::pool, view_of(class_index).pool});
     attempt.add_key({WakeOn::leavers_of_pool, view_of(class_index).pool});  // it may start later
     return true;
+}
+
+// Will have left by then, unless it is one more replica of a service: then the time is found anew.
+void Planner::Inside::let_pass(int head, const Demand& demand, const Attempt& attempt) {
+    Headway& headway = headways.at(head);
+    const bool whole = workloads.at(demand.workload).slots.size() == attempt.placed.size();
+    if (!headway.outlook) {
+        if (whole) headway.leavers.push_back(demand.workload);
+    } else if (whole) {
+        headway.outlook->passers.insert(demand.workload);
+    } else {
+        headways.erase(head);
+    }
 }
 
 // Of those without a place whose turn is before this one's, the first that could have one; -1:
@@ -78,7 +91,11 @@ int Planner::Inside::find_head(int class_index, const Attempt& judged, Plan& pla
         if (!(turn < own) || looked_at == most_looked_at) return -1;
         if (view_of(turn.index).closed != model::ReasonCode::none) continue;
         looked_at += 1;
-        if (!headways.contains(turn.index)) find_headway(turn.index, judged, plan);
+        const auto known = headways.find(turn.index);
+        const bool stands = known != headways.end() &&
+                            (!known->second.outlook || !known->second.possible ||
+                             catch_up(turn.index, *known->second.outlook));
+        if (!stands) find_headway(turn.index, judged, plan);
         if (headways.at(turn.index).possible) return turn.index;
     }
     return -1;
@@ -87,6 +104,8 @@ int Planner::Inside::find_head(int class_index, const Attempt& judged, Plan& pla
 // As it was before `judged` was placed. The fewest leavers that suffice are found by doubling, then
 // between the last two steps: most often few have to leave, of many.
 void Planner::Inside::find_headway(int class_index, const Attempt& judged, Plan& plan) {
+    if (const auto wanted = countable(class_index))
+        return count_headway(class_index, *wanted, judged, plan);
     Headway& headway = headways[class_index];
     const std::size_t mark = journal.size();
     for (const Attempt::Placed& placed : judged.placed) change_leaving(placed.slot);
@@ -166,13 +185,15 @@ std::vector<std::pair<std::optional<Instant>, RowId>> Planner::Inside::list_ends
 }
 
 // Who was placed without putting off the first of its own queue leaves its time as it is. Others,
-// those before it among them, take what they take.
+// those before it among them, take what they take; a time that is counted takes that in when it is
+// next asked for (outlook.cc).
 void Planner::Inside::forget_headways(int placed_class, bool evicts) {
     const int queue = waiting.group(placed_class).key.queue;
     const TurnKey own = waiting.turn_of(placed_class);
     std::erase_if(headways, [&](const auto& entry) {
-        return evicts || waiting.group(entry.first).key.queue != queue ||
-               !(waiting.turn_of(entry.first) < own);
+        if (evicts) return true;
+        if (waiting.group(entry.first).key.queue != queue) return !entry.second.outlook;
+        return !(waiting.turn_of(entry.first) < own);
     });
 }
 

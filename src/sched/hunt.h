@@ -65,7 +65,7 @@ struct Planner::Inside::Hunt {
     int class_index;
     const Demand& demand;
     Plan& plan;
-    ClassView view;
+    const ClassView& view;
     const QueueFacts& queue;
     Attempt attempt{.view = View::future, .kind = EntryKind::claim};
     std::vector<Need> needs{};

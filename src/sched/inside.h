@@ -23,8 +23,10 @@
 #include "sched/facts.h"
 #include "sched/flavor_choice.h"
 #include "sched/journal.h"
+#include "sched/outlook.h"
 #include "sched/planner.h"
 #include "sched/profiles.h"
+#include "sched/published.h"
 #include "sched/quota.h"
 #include "sched/snapshot.h"
 #include "sched/waiting.h"
@@ -120,37 +122,6 @@ struct Attempt {
     void add_key(WakeKey key);
 };
 
-// What changed since the last snapshot; may name one thing several times. Kept only while `on`.
-struct Unshown {
-    bool on = false;
-    bool tables = true;  // queues, flavors, who owns what
-    bool pools = true;
-    std::vector<RowId> workloads{};
-    std::vector<int> queues{};
-    std::vector<int> nodes{};
-};
-// Changes of one class's members between two snapshots.
-struct MemberChanges {
-    std::vector<Member> gone{};
-    std::vector<Member> come{};
-};
-void change_members(std::vector<Card<MemberChunk>>& chunks, MemberChanges& changes);
-// The newest snapshot, and the tables that the next one is made of.
-struct Published {
-    SnapshotTables tables{};
-    std::uint64_t stamp = 0;
-    std::vector<DomainCard> sums{};
-    std::set<int> changed_domains{};
-    std::shared_ptr<const Snapshot> newest{};
-};
-
-// When the first of a queue without a place gets one, and who must have left by then.
-struct Headway {
-    bool possible = false;           // it fits once all have left that hold something
-    std::optional<Instant> start{};  // absent: one of them stated no end
-    std::vector<RowId> leavers{};
-};
-
 struct Planner::Inside {
     // --- primary ---
     Names names{};
@@ -163,6 +134,8 @@ struct Planner::Inside {
     std::unordered_map<RowId, WorkloadState> workloads{};
     std::vector<std::vector<int>> slots_of_node{};  // by name
     std::unordered_map<int, std::set<RowId>> occupants_of_queue{};
+    // Of what may be asked to leave: how many of each priority, by queue.
+    std::map<int, std::map<std::int64_t, std::int64_t>> urgencies{};
     Waiting waiting{};
     std::unordered_map<int, FlavorChoice> flavor_choices{};  // by the name of their text
     std::vector<MixCount> told_mix{};
@@ -180,9 +153,7 @@ struct Planner::Inside {
     bool mix_is_fresh = false;
     std::map<int, Duration> half_lives{};  // own or inherited, of queues that have one
     std::int64_t tainted_nodes = 0;
-    enum class Admitted : std::uint8_t { unknown, yes, no };
-    // By rule, then by the node's position; dropped when a node changes.
-    mutable std::unordered_map<int, std::vector<Admitted>> admitted{};
+    mutable std::map<int, NodeBitmap> admitted{};  // by rule; of nodes that are there
     bool dirty = true;
     std::int64_t builds = 0;
     int shared_pool = no_name;
@@ -190,6 +161,7 @@ struct Planner::Inside {
     Capacity capacity{names};
     QuotaTree quota{};
     std::vector<ClassView> views{};
+    std::vector<int> open_domains{};          // while a part is being placed
     std::uint64_t fingerprint = 0;            // sum over the primary tables
     std::uint64_t occupants_fingerprint = 0;  // the part of it that is spread over a hash table
     std::map<int, Profiles> profiles{};  // by rule
@@ -205,16 +177,17 @@ struct Planner::Inside {
     std::set<int> grown_roots{};     // trees and pools whose use grew during this plan
     std::set<int> grown_pools{};
     std::vector<int> released{};  // slots of this plan's victims
-    std::map<int, Headway> headways{};  // of classes, as long as only their own queues place
+    std::map<int, Headway> headways{};  // of classes
+    Releases releases{};
+    Outlooks outlooks{};
     // Of what plans placed since forget(), until it is an occupant.
-    std::map<RowId, std::optional<Instant>> starting{};
+    std::unordered_map<RowId, std::optional<Instant>> starting{};
     // --- of one plan, for preemption (prey.h, hunt.h) ---
     struct Judgements;
     struct Prospect;
     std::shared_ptr<Judgements> judgements{};
     std::map<std::tuple<int, int, bool>, std::shared_ptr<Prospect>>
         prospects{};                                                      // class, flavor, fair
-    std::unordered_map<int, std::optional<std::int64_t>> least_urgent{};  // by queue
     std::int64_t protection = 0;       // grows when judgements are forgotten
     std::vector<int> changed_nodes{};  // positions, as changes came
     std::optional<Instant> look_at{};  // some class sleeps until then
@@ -232,7 +205,7 @@ struct Planner::Inside {
     void remove_slot(int index);
     void change_leaving(int index);
     void put_demand(Demand demand);
-    Demand take_demand(int slot);
+    void take_demand(int slot);
     void undo_to(std::size_t mark);
     void end_call();  // without a mark nothing needs to be undone
 
@@ -267,7 +240,9 @@ struct Planner::Inside {
     int intern_choice(const std::string& text);
     int intern_rule(const model::Resources& each);
     const NodeRule& rule_of(int rule) const;
+    const NodeBitmap* admitted_nodes(int rule) const;
     bool rule_admits(int rule, int position) const;
+    void readmit(int node_name, const NodeFacts* facts);
     bool fits(int position, const model::Resources& each, int rule, View view) const;
     const FlavorChoice& choice_of(int asked) const;
     const FlavorChoice& choice_of(const std::string& text) const {
@@ -329,14 +304,33 @@ struct Planner::Inside {
     bool fits_once_gone(int class_index, std::span<const RowId> leavers, const Attempt& judged,
                         Plan& plan);
     std::vector<std::pair<std::optional<Instant>, RowId>> list_ends(int pool) const;
+    void let_pass(int head, const Demand& demand, const Attempt& attempt);
     void let_leave(RowId workload, const Attempt& judged);
     void forget_headways(int placed_class, bool evicts);
+
+    // outlook.cc
+    struct Counting;
+    std::optional<Wanted> countable(int class_index);
+    std::int64_t end_of(RowId workload) const;
+    void list_releases(RowId workload, std::vector<Release>& out) const;
+    void list_shares(int slot, std::int64_t end, std::vector<Release>& out) const;
+    const std::vector<Release>& releases_now();
+    void touch_release(RowId workload) { releases.touch(workload, workloads.size()); }
+    void tally_node(Tally& tally, const Domain& domain, int position) const;
+    const Tally& tally_of(int domain);
+    void count_headway(int class_index, const Wanted& wanted, const Attempt& judged, Plan& plan);
+    bool leaves_for(const Outlook& outlook, RowId workload) const;
+    std::int64_t members_then(const Outlook& outlook, int position) const;
+    void recount_node(Outlook& outlook, int position) const;
+    bool catch_up(int head, Outlook& outlook);
+    bool fits_beside(Outlook& outlook, const Attempt& attempt) const;
 
     // preemption.cc
     struct Hunt;
     bool preempt(int class_index, const Demand& demand, int flavor, Attempt& failed, Plan& plan,
                  Placement& out);
-    std::optional<std::int64_t> lowest_in(int queue_name);
+    std::optional<std::int64_t> lowest_in(int queue_name) const;
+    void count_urgency(const OccupantFacts& occupant, std::int64_t sign);
     void start_hunting();
     void forget_judgements();
     void look_again(Instant at) { look_at = look_at ? std::min(*look_at, at) : at; }

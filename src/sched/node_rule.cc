@@ -5,13 +5,6 @@
 #include "sched/inside.h"
 
 namespace tandem::sched {
-namespace {
-
-std::size_t spot(int index) {
-    return static_cast<std::size_t>(index);
-}
-
-}  // namespace
 
 bool NodeRule::admits(const model::Labels& labels, const std::vector<std::string>& taints) const {
     for (const auto& [label, value] : selector) {
@@ -43,18 +36,34 @@ const NodeRule& Planner::Inside::rule_of(int rule) const {
     return found == rules.end() ? none : found->second;
 }
 
-bool Planner::Inside::rule_admits(int rule, int position) const {
-    if (rule == no_name && tainted_nodes == 0) return true;
-    std::vector<Admitted>& known = admitted[rule];
-    if (known.size() < capacity.nodes().size()) known.resize(capacity.nodes().size());
-    Admitted& here = known[spot(position)];
-    if (here == Admitted::unknown) {
-        const NodeRule& judged = rule_of(rule);
-        const auto facts = nodes.find(capacity.node(position).name);
-        const bool yes = facts != nodes.end() && judged.admits(facts->second);
-        here = yes ? Admitted::yes : Admitted::no;
+// Null: all nodes.
+const NodeBitmap* Planner::Inside::admitted_nodes(int rule) const {
+    if (rule == no_name && tainted_nodes == 0) return nullptr;
+    const auto [entry, added] = admitted.try_emplace(rule);
+    if (!added) return &entry->second;
+    const NodeRule& judged = rule_of(rule);
+    for (const auto& [name, facts] : nodes) {
+        const int position = capacity.find(name);
+        if (position >= 0 && judged.admits(facts)) entry->second.insert(position);
     }
-    return here == Admitted::yes;
+    return &entry->second;
+}
+
+bool Planner::Inside::rule_admits(int rule, int position) const {
+    const NodeBitmap* within = admitted_nodes(rule);
+    return within == nullptr || within->contains(position);
+}
+
+// A node came, changed, or (without facts) goes: what is known of rules follows.
+void Planner::Inside::readmit(int node_name, const NodeFacts* facts) {
+    const int position = capacity.find(node_name);
+    if (dirty || position < 0) return admitted.clear();
+    for (auto& [rule, within] : admitted) {
+        if (facts != nullptr && rule_of(rule).admits(*facts))
+            within.insert(position);
+        else
+            within.erase(position);
+    }
 }
 
 bool Planner::Inside::fits(int position, const model::Resources& each, int rule, View view) const {

@@ -115,7 +115,8 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
     if (attempt.only_flavor != no_name)
         narrowed = list_candidates(view.pool, known.asked, attempt.only_flavor);
     for (const std::vector<int>& tier : attempt.only_flavor == no_name ? known.tiers : narrowed) {
-        std::vector<int> open;
+        std::vector<int>& open = open_domains;
+        open.clear();
         for (int index : tier) {
             tried = true;
             plan.steps_used += 1;
@@ -185,7 +186,7 @@ RoomChoice Planner::Inside::choose_room(int domain, const ClassView& view,
     if (ask.ask.is_share()) ask.project = view.project;
     const FlavorMix& flavor_mix = typical_mix().of(capacity.domain(domain).flavor);
     return capacity.rooms_of(domain).choose(
-        ask, flavor_mix,
+        ask, flavor_mix, admitted_nodes(rule),
         [&](int position) { return fits(position, each, rule, View::now); },
         plan.steps_used);
 }
@@ -264,12 +265,13 @@ std::vector<Share> Planner::Inside::whole_devices(const Domain& domain, int node
 int Planner::Inside::find_node(const Domain& domain, const model::Resources& each, int rule,
                                View view, bool spread, Plan& plan) const {
     const Buckets& buckets = domain.whole[at(view)];
+    const NodeBitmap* within = admitted_nodes(rule);
     const std::size_t least = static_cast<std::size_t>(each.devices / 1000);
     for (std::size_t step = least; step < buckets.nodes.size(); ++step) {
         const std::size_t g = spread ? buckets.nodes.size() - 1 - (step - least) : step;
         if (buckets.count[g] == 0) continue;
-        for (int node = buckets.nodes[g].first(); node >= 0;
-             node = buckets.nodes[g].first(node + 1)) {
+        for (int node = first_in(buckets.nodes[g], within, 0); node >= 0;
+             node = first_in(buckets.nodes[g], within, node + 1)) {
             plan.steps_used += 1;
             if (fits(node, each, rule, view)) return node;
         }
@@ -303,7 +305,9 @@ Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const C
     if (spread) {
         if (Found found = on_free_device(); found.node >= 0) return found;
     }
-    for (int node = domain.partial.first(); node >= 0; node = domain.partial.first(node + 1)) {
+    const NodeBitmap* within = admitted_nodes(rule);
+    for (int node = first_in(domain.partial, within, 0); node >= 0;
+         node = first_in(domain.partial, within, node + 1)) {
         const NodeState& state = capacity.node(node);
         plan.steps_used += 1;
         if (!fits(node, each, rule, attempt.view)) continue;

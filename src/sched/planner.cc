@@ -281,6 +281,7 @@ void Planner::rollback(std::size_t mark) {
 void Planner::forget() {
     inside_->drop_provisional();
     inside_->remembered.clear();
+    for (const auto& [workload, end] : inside_->starting) inside_->touch_release(workload);
     inside_->starting.clear();
     inside_->journal.clear();
     inside_->marked = false;

@@ -248,23 +248,22 @@ std::shared_ptr<Planner::Inside::Prospect> Planner::Inside::Hunt::prospect(
 
 void Planner::Inside::start_hunting() {
     prospects.clear();
-    least_urgent.clear();
     changed_nodes.clear();
     forget_judgements();
 }
 
-// Priority of what may be asked to leave, as it was when this plan first asked; those that leave
-// only make it larger.
-std::optional<std::int64_t> Planner::Inside::lowest_in(int queue_name) {
-    const auto [entry, added] = least_urgent.try_emplace(queue_name);
-    const auto own = occupants_of_queue.find(queue_name);
-    if (!added || own == occupants_of_queue.end()) return entry->second;
-    for (RowId workload : own->second) {
-        const OccupantFacts& occupant = *workloads.at(workload).occupant;
-        if (occupant.preemptible)
-            entry->second = std::min(entry->second.value_or(occupant.priority), occupant.priority);
-    }
-    return entry->second;
+void Planner::Inside::count_urgency(const OccupantFacts& occupant, std::int64_t sign) {
+    if (!occupant.preemptible) return;
+    std::map<std::int64_t, std::int64_t>& counts = urgencies[occupant.queue];
+    if ((counts[occupant.priority] += sign) == 0) counts.erase(occupant.priority);
+    if (counts.empty()) urgencies.erase(occupant.queue);
+}
+
+// Priority of what may be asked to leave; those that leave already only make it larger.
+std::optional<std::int64_t> Planner::Inside::lowest_in(int queue_name) const {
+    const auto counts = urgencies.find(queue_name);
+    if (counts == urgencies.end()) return std::nullopt;
+    return counts->second.begin()->first;
 }
 
 void Planner::Inside::forget_judgements() {
@@ -299,7 +298,7 @@ BorrowShare Planner::Inside::share_of_branch(int node) const {
 
 bool Planner::Inside::preempt(int class_index, const Demand& demand, int flavor, Attempt& failed,
                               Plan& plan, Placement& out) {
-    const ClassView view = view_of(class_index);
+    const ClassView& view = view_of(class_index);
     const int name = quota.nodes()[spot(view.node)].name;
     Hunt hunt{*this, class_index, demand, plan, view, queues.at(name)};
     failed.add_key({WakeOn::occupants_of_queue, name});

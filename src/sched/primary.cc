@@ -57,16 +57,17 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
         count_devices(nodes.at(name), 1);
         tainted_nodes += nodes.at(name).taints.empty() ? 0 : 1;
     }
-    admitted.clear();
     journal.push_back(NodeBefore{name, std::move(before)});
-    if (dirty) return;
+    if (dirty) return admitted.clear();
     if (gone) {
+        readmit(name, nullptr);
         capacity.remove(name);
         profiles_stale = true;
         if (unshown.on) unshown.nodes.push_back(name);
         return;
     }
     reattach(name);
+    readmit(name, &nodes.at(name));
     if (!dirty) wake_node(name);
 }
 
@@ -111,6 +112,7 @@ void Planner::Inside::set_queue(int name, std::unique_ptr<QueueFacts> facts) {
 }
 
 void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts) {
+    touch_release(workload);
     WorkloadState& state = workloads[workload];
     if (facts ? state.occupant == *facts : !state.occupant) {
         if (state.empty()) workloads.erase(workload);
@@ -125,6 +127,7 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
         fingerprint -= print;
         occupants_fingerprint -= print;
         occupants_of_queue[before->queue].erase(workload);
+        count_urgency(*before, -1);
     }
     state.occupant.reset();
     if (facts) {
@@ -132,6 +135,7 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
         fingerprint += print;
         occupants_fingerprint += print;
         occupants_of_queue[facts->queue].insert(workload);
+        count_urgency(*facts, 1);
         state.occupant = *facts;
     }
     const bool may_leave_now = facts && facts->preemptible;
@@ -184,6 +188,7 @@ int Planner::Inside::add_slot(Slot slot) {
     }
     count_asked(slot, 1);
     use(slot, 1);
+    touch_release(slot.workload);
     slots[spot(index)] = std::move(slot);
     touch(slots[spot(index)]);
     apply(slots[spot(index)], 1);
@@ -196,6 +201,7 @@ void Planner::Inside::remove_slot(int index) {
     TANDEM_ASSERT(slot.live, "an entry is removed once");
     use(slot, -1);
     touch(slot);
+    touch_release(slot.workload);
     apply(slot, -1);
     count_asked(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
@@ -215,6 +221,7 @@ void Planner::Inside::remove_slot(int index) {
 void Planner::Inside::change_leaving(int index) {
     Slot& slot = slots[spot(index)];
     touch(slot);
+    touch_release(slot.workload);
     apply(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
     slot.leaving = !slot.leaving;
@@ -226,19 +233,18 @@ void Planner::Inside::change_leaving(int index) {
 
 void Planner::Inside::put_demand(Demand demand) {
     ClassKey key = key_of(demand);  // knows all names of the demand from here on
-    fingerprint += fingerprint_of(names, demand);
+    const std::uint64_t print = fingerprint_of(names, demand);
+    fingerprint += print;
     count_asked(key, 1);
     const RowId workload = demand.workload;
-    waiting.put(std::move(demand), std::move(key));
+    waiting.put(std::move(demand), std::move(key), print);
     journal.push_back(DemandAdded{workload});
 }
 
-Demand Planner::Inside::take_demand(int slot) {
+void Planner::Inside::take_demand(int slot) {
     count_asked(waiting.group(waiting.demand(slot).class_index).key, -1);
-    Demand demand = waiting.take(slot);
-    fingerprint -= fingerprint_of(names, demand);
-    journal.push_back(DemandTaken{std::make_unique<Demand>(demand)});
-    return demand;
+    fingerprint -= waiting.demand(slot).print;
+    journal.push_back(DemandTaken{std::make_unique<Demand>(waiting.take(slot))});
 }
 
 void Planner::Inside::undo_to(std::size_t mark) {

@@ -120,16 +120,11 @@ void QuotaTree::fill_row(int node, const QueueFacts& facts, int flavor_row) {
     row.kept = lend_limit == model::unlimited ? 0 : over(row.quota, lend_limit);
 }
 
-void QuotaTree::charge(int node, int flavor_row, std::int64_t milli, bool leaving) {
-    if (node < 0 || flavor_row < 0 || milli == 0) return;
-    add(node, flavor_row, milli, View::now);
-    if (!leaving) add(node, flavor_row, milli, View::future);
-}
-
-void QuotaTree::add(int node, int flavor_row, std::int64_t milli, View view) {
+template <class RowAt>
+void QuotaTree::add(RowAt row_at, int node, std::int64_t milli, View view) const {
     std::int64_t spilled = milli;
     for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
-        QuotaRow& row = rows_[row_index(node, flavor_row)];
+        QuotaRow& row = row_at(node);
         row.used[at(view)] += milli;
         const std::int64_t before = over(row.spill[at(view)], row.kept);
         row.spill[at(view)] += spilled;
@@ -137,12 +132,12 @@ void QuotaTree::add(int node, int flavor_row, std::int64_t milli, View view) {
     }
 }
 
-std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::int64_t need,
-                                                View view) const {
-    if (need == 0 || flavor_row < 0 || !row(node, flavor_row).limited) return std::nullopt;
+template <class RowAt>
+std::optional<QuotaBound> QuotaTree::find_bound_in(RowAt row_at, int node, std::int64_t need,
+                                                   View view) const {
     std::int64_t rest = need;
     for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
-        const QuotaRow& here = row(node, flavor_row);
+        const QuotaRow& here = row_at(node);
         const std::int64_t used = here.used[at(view)];
         const std::int64_t spill = here.spill[at(view)];
         if (here.max != model::unlimited && used + need > here.max)
@@ -159,6 +154,43 @@ std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::i
         if (rest > room) return QuotaBound{node, used, here.quota + here.borrow_limit};
     }
     return std::nullopt;
+}
+
+void QuotaTree::charge(int node, int flavor_row, std::int64_t milli, bool leaving) {
+    if (node < 0 || flavor_row < 0 || milli == 0) return;
+    const auto row_at = [&](int at_node) -> QuotaRow& {
+        return rows_[row_index(at_node, flavor_row)];
+    };
+    add(row_at, node, milli, View::now);
+    if (!leaving) add(row_at, node, milli, View::future);
+}
+
+std::optional<QuotaBound> QuotaTree::find_bound(int node, int flavor_row, std::int64_t need,
+                                                View view) const {
+    if (need == 0 || flavor_row < 0 || !row(node, flavor_row).limited) return std::nullopt;
+    return find_bound_in(
+        [&](int at_node) -> const QuotaRow& { return row(at_node, flavor_row); }, node, need,
+        view);
+}
+
+std::vector<QuotaRow> QuotaTree::rows_of(int flavor_row) const {
+    std::vector<QuotaRow> rows;
+    for (std::size_t node = 0; flavor_row >= 0 && node < nodes_.size(); ++node)
+        rows.push_back(row(static_cast<int>(node), flavor_row));
+    return rows;
+}
+
+void QuotaTree::charge_in(std::vector<QuotaRow>& rows, int node, std::int64_t milli) const {
+    if (node < 0 || rows.empty()) return;
+    add([&](int at_node) -> QuotaRow& { return rows[static_cast<std::size_t>(at_node)]; }, node,
+        milli, View::future);
+}
+
+bool QuotaTree::fits_in(const std::vector<QuotaRow>& rows, int node, std::int64_t need) const {
+    if (rows.empty() || !rows[static_cast<std::size_t>(node)].limited) return true;
+    return !find_bound_in(
+        [&](int at_node) -> const QuotaRow& { return rows[static_cast<std::size_t>(at_node)]; },
+        node, need, View::future);
 }
 
 int compare(const BorrowShare& a, const BorrowShare& b) {

@@ -111,6 +111,11 @@ class QuotaTree {
 
     std::optional<QuotaBound> find_bound(int node, int flavor_row, std::int64_t need,
                                          View view) const;
+    // One flavor's rows by queue, to be tried out on: what would bind if somebody left.
+    std::vector<QuotaRow> rows_of(int flavor_row) const;
+    void charge_in(std::vector<QuotaRow>& rows, int node, std::int64_t milli) const;
+    bool fits_in(const std::vector<QuotaRow>& rows, int node, std::int64_t need) const;
+
     // Its share with a need more, of what entries that stay use: of one flavor, and of the flavor
     // that it then borrows most of.
     BorrowShare dominant_share(int node, const std::vector<Need>& needs) const;
@@ -130,7 +135,12 @@ class QuotaTree {
     void link(const std::map<int, QueueFacts>& queues);
     void order_by_depth();
     void fill_row(int node, const QueueFacts& facts, int flavor_row);
-    void add(int node, int flavor_row, std::int64_t milli, View view);
+    // `row_at(node)` is the row of the flavor.
+    template <class RowAt>
+    void add(RowAt row_at, int node, std::int64_t milli, View view) const;
+    template <class RowAt>
+    std::optional<QuotaBound> find_bound_in(RowAt row_at, int node, std::int64_t need,
+                                            View view) const;
 
     std::vector<QueueNode> nodes_{};
     std::vector<int> top_down_{};

@@ -129,13 +129,13 @@ Rooms::Known Rooms::judge(const Room& room, const RoomAsk& ask, const FlavorMix&
     return known;
 }
 
-RoomChoice Rooms::choose(const RoomAsk& ask, const FlavorMix& mix, const Fits& fits,
-                         std::int64_t& steps) {
+RoomChoice Rooms::choose(const RoomAsk& ask, const FlavorMix& mix, const NodeBitmap* within,
+                         const Fits& fits, std::int64_t& steps) {
     const bool is_new = !known_.contains(ask);
     if (is_new && (known_.size() + 1) * rooms_.size() > scores_kept) known_.clear();
     std::vector<Known>& known = known_[ask];
     if (known.size() < rooms_.size()) known.resize(rooms_.size());
-    Search search{ask, mix, fits, steps};
+    Search search{ask, mix, within, fits, steps};
     look(live_, known, search);
     if (ask.ask.devices == 0) look(shut_, known, search);
     return search.best;
@@ -152,9 +152,9 @@ void Rooms::look(const std::vector<int>& list, std::vector<Known>& known, Search
         const int end = best.node >= 0 && here.score == best.score
                             ? best.node
                             : std::numeric_limits<int>::max();
-        int node = room.nodes.first();
+        int node = first_in(room.nodes, search.within, 0);
         while (node >= 0 && node < end && !search.fits(node)) {
-            node = room.nodes.first(node + 1);
+            node = first_in(room.nodes, search.within, node + 1);
             search.steps += 1;
         }
         if (node >= 0 && node < end) best = {node, here.score, here.device_left};

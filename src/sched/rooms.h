@@ -59,10 +59,10 @@ class Rooms {
     void drop(int position);
     void settled() { changed_.clear(); }
 
-    // Best score, then lowest position; `fits` judges what rooms don't hold. `steps` grows with the
-    // rooms looked at.
-    RoomChoice choose(const RoomAsk& ask, const FlavorMix& mix, const Fits& fits,
-                      std::int64_t& steps);
+    // Best score, then lowest position; only nodes of `within` (null: all), and `fits` judges what
+    // rooms don't hold. `steps` grows with the rooms looked at.
+    RoomChoice choose(const RoomAsk& ask, const FlavorMix& mix, const NodeBitmap* within,
+                      const Fits& fits, std::int64_t& steps);
     void forget_scores() { known_.clear(); }
 
   private:
@@ -88,6 +88,7 @@ class Rooms {
     struct Search {
         const RoomAsk& ask;
         const FlavorMix& mix;
+        const NodeBitmap* within;
         const Fits& fits;
         std::int64_t& steps;
         RoomChoice best{};

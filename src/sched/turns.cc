@@ -88,7 +88,8 @@ int Turns::next() const {
 // Only the bids on the way from the class's queue to the root have changed, and each of them is on
 // top of its heap.
 void Turns::settle() {
-    std::vector<int> path;
+    std::vector<int>& path = path_;
+    path.clear();
     const std::vector<Bid>* heap = &below_.back();
     const int queue = quota_.find(waiting_.group(next()).key.queue);
     while (!heap->empty()) {

@@ -47,7 +47,8 @@ class Turns {
     NeedsOf needs_;
     FadedOf faded_;
     std::vector<std::vector<Bid>>
-        below_{};  // heap of the children of each node; the last one: of all roots
+        below_{};               // heap of the children of each node; the last one: of all roots
+    std::vector<int> path_{};  // while settling
 };
 
 }  // namespace tandem::sched

@@ -69,17 +69,31 @@ TurnKey Waiting::turn_of(int class_index) const {
     return {-group.key.priority, group.first().submitted, group.first().id, class_index};
 }
 
+// Most often classes come in the order of their turns: the last place is tried first.
+std::set<TurnKey>::iterator Waiting::stand_in(std::set<TurnKey>& turns, const TurnKey& turn) {
+    if (spare_.empty()) return turns.insert(turns.end(), turn);
+    std::set<TurnKey>::node_type place = std::move(spare_.back());
+    spare_.pop_back();
+    place.value() = turn;
+    return turns.insert(turns.end(), std::move(place));
+}
+
+void Waiting::step_out(std::set<TurnKey>& turns, std::set<TurnKey>::iterator at) {
+    spare_.push_back(turns.extract(at));
+}
+
 void Waiting::relist_asleep(int index) {
     WorkClass& group = classes_[spot(index)];
     const bool stands = group.asleep && group.size() > 0;
-    if (stands && group.blocked && group.turn_asleep == turn_of(index)) return;
-    if (group.blocked) asleep_[group.key.queue].erase(group.turn_asleep);
+    if (!stands && !group.blocked) return;
+    std::set<TurnKey>& asleep = asleep_[group.key.queue];
+    if (stands && group.blocked && *group.turn_asleep == turn_of(index)) return;
+    if (group.blocked) step_out(asleep, group.turn_asleep);
     group.blocked = stands;
     if (!stands) return;
-    group.turn_asleep = turn_of(index);
-    asleep_[group.key.queue].insert(group.turn_asleep);
+    group.turn_asleep = stand_in(asleep, turn_of(index));
     const auto head = held_for_.find(group.key.queue);
-    if (head != held_for_.end() && group.turn_asleep < head->second) wake_held(group.key.queue);
+    if (head != held_for_.end() && *group.turn_asleep < head->second) wake_held(group.key.queue);
 }
 
 void Waiting::hold_behind(int class_index) {
@@ -108,7 +122,7 @@ int Waiting::need_class(ClassKey key) {
     return entry->second;
 }
 
-int Waiting::put(Demand demand, ClassKey key) {
+int Waiting::put(Demand demand, ClassKey key, std::uint64_t print) {
     const int index = need_class(std::move(key));
     if (free_demands_.empty()) {
         free_demands_.push_back(static_cast<int>(demands_.size()));
@@ -120,7 +134,7 @@ int Waiting::put(Demand demand, ClassKey key) {
     untold_.push_back(demand.workload);
     if (touched.on) touched.workloads.push_back(demand.workload);
     add_member(classes_[spot(index)], {demand.submitted, demand.workload, slot});
-    demands_[spot(slot)] = {std::move(demand), index};
+    demands_[spot(slot)] = {std::move(demand), index, print};
     relist(index);
     return slot;
 }
@@ -146,7 +160,7 @@ Demand Waiting::take(int slot) {
 void Waiting::unlist(WorkClass& group) {
     if (!group.listed) return;
     std::set<TurnKey>& turns = turns_[group.key.queue];
-    turns.erase(group.turn);
+    step_out(turns, group.turn);
     if (turns.empty()) awake_queues_.erase(group.key.queue);
     group.listed = false;
 }
@@ -156,19 +170,14 @@ void Waiting::relist(int index) {
     relist_asleep(index);
     if (group.asleep || group.size() == 0) return unlist(group);
     const TurnKey turn = turn_of(index);
-    if (group.listed && turn == group.turn) return;
+    if (group.listed && turn == *group.turn) return;
     std::set<TurnKey>& turns = turns_[group.key.queue];
-    if (group.listed) {
-        auto node =
-            turns.extract(group.turn);  // moved, not freed and made again: this is the hot path
-        node.value() = turn;
-        turns.insert(std::move(node));
-    } else {
-        turns.insert(turn);
+    if (group.listed)
+        step_out(turns, group.turn);
+    else
         awake_queues_.insert(group.key.queue);
-    }
     group.listed = true;
-    group.turn = turn;
+    group.turn = stand_in(turns, turn);
 }
 
 void Waiting::sleep(int index, const std::vector<WakeKey>& keys, const Finding& finding) {

@@ -96,11 +96,11 @@ struct WorkClass {
     std::vector<Member> members{};  // sorted from `head` on
     std::size_t head = 0;
     bool asleep = false;
-    bool listed = false;  // stands in its queue's turns, under `turn`
+    bool listed = false;  // stands in its queue's turns, at `turn`
     bool used = false;
-    bool blocked = false;  // stands among its queue's sleepers, under `turn_asleep`
-    TurnKey turn{};
-    TurnKey turn_asleep{};
+    bool blocked = false;  // stands among its queue's sleepers, at `turn_asleep`
+    std::set<TurnKey>::iterator turn{};         // while listed
+    std::set<TurnKey>::iterator turn_asleep{};  // while blocked
     std::vector<WakeKey> keys{};
     Finding finding{};
     model::ReasonCode told = model::ReasonCode::none;  // to all members but those still to be told
@@ -111,6 +111,7 @@ struct WorkClass {
 struct DemandSlot {
     Demand demand{};
     int class_index = -1;
+    std::uint64_t print = 0;  // its fingerprint
 };
 
 // What changed since somebody last looked; may name one thing several times. Kept only while `on`.
@@ -123,7 +124,7 @@ struct WaitingTouched {
 class Waiting {
   public:
     // The slot it got; RowIds that already wait must be taken first.
-    int put(Demand demand, ClassKey key);
+    int put(Demand demand, ClassKey key, std::uint64_t print = 0);
     Demand take(int slot);
     int find(RowId workload) const;
     const DemandSlot& demand(int slot) const { return demands_[static_cast<std::size_t>(slot)]; }
@@ -168,6 +169,8 @@ class Waiting {
 
   private:
     int need_class(ClassKey key);
+    std::set<TurnKey>::iterator stand_in(std::set<TurnKey>& turns, const TurnKey& turn);
+    void step_out(std::set<TurnKey>& turns, std::set<TurnKey>::iterator at);
     void relist(int class_index);
     void unlist(WorkClass& group);
     void relist_asleep(int class_index);
@@ -190,6 +193,7 @@ class Waiting {
     std::set<int> awake_queues_{};
     std::unordered_map<int, std::set<TurnKey>> asleep_{};
     std::set<TurnKey> nobody_{};
+    std::vector<std::set<TurnKey>::node_type> spare_{};  // places in such sets, to be used again
     std::unordered_map<int, TurnKey> held_for_{};  // by queue, the last of them
     std::unordered_map<std::int64_t, std::vector<int>> sleepers_{};
     std::vector<int> emptied_{};
