@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
 
+#include "base/random.h"
 #include "sched/test_world.h"
 
 namespace tandem::sched {
@@ -188,6 +192,82 @@ TEST(Headway, rollback_brings_everything_back) {
     EXPECT_EQ(world.planner.digest(), before);
     world.planner.forget();
     EXPECT_EQ(world.planner.recount(), "");
+}
+
+// What runs, for an own count of when a gang would fit.
+struct Holds {
+    std::int64_t ends = 0;  // 0: not stated
+    std::int64_t id = 0;
+    std::string node{};
+    std::int64_t devices = 0;
+};
+
+// Letting go in order of the ends, those without one last; nothing: not even with all gone.
+std::optional<std::int64_t> first_fit(std::map<std::string, std::int64_t> free,
+                                      std::vector<Holds> running, std::int64_t count,
+                                      std::int64_t size, std::int64_t now) {
+    std::ranges::sort(running, [](const Holds& a, const Holds& b) {
+        if ((a.ends == 0) != (b.ends == 0)) return b.ends == 0;
+        return a.ends != b.ends ? a.ends < b.ends : a.id < b.id;
+    });
+    std::int64_t at = now;
+    for (std::size_t gone = 0;; ++gone) {
+        std::int64_t members = 0;
+        for (const auto& [node, devices] : free) members += devices / size;
+        if (members >= count) return at;
+        if (gone == running.size()) return std::nullopt;
+        at = running[gone].ends;
+        free[running[gone].node] += running[gone].devices;
+    }
+}
+
+TEST(Headway, start_of_a_gang_is_the_first_end_at_which_it_fits) {
+    int told = 0;
+    for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+        Random random(seed_from(seed));
+        const auto draw = [&](std::int64_t low, std::int64_t high) {
+            return random.between(low, high);
+        };
+        World world;
+        world.pool("default");
+        world.queue("team");
+        std::map<std::string, std::int64_t> free;
+        for (std::int64_t n = draw(2, 6); n > 0; --n) {
+            const std::string name = "n" + std::to_string(n);
+            free[name] = draw(1, 4);
+            world.node(name, free[name]);
+        }
+        std::vector<Holds> running;
+        for (std::int64_t id = 1; id <= 12; ++id) {
+            const std::int64_t devices = draw(1, 2);
+            const Duration length = seconds(draw(0, 5) == 0 ? 0 : draw(2, 40) * 10);
+            world.submit(
+                {.id = id, .devices = devices * 1000, .preemptible = false, .length = length});
+            const Plan plan = world.plan();
+            for (const Placement& placement : plan.placements) {
+                const std::int64_t ends = length.ms == 0 ? 0 : world.now + length.ms;
+                running.push_back({ends, id, placement.replicas[0].node, devices});
+                free[placement.replicas[0].node] -= devices;
+            }
+            world.planner.remove_demand(RowId{id});
+        }
+        const std::int64_t count = draw(1, 4);
+        const std::int64_t size = draw(1, 4);
+        world.submit({.id = 50, .count = count, .devices = size * 1000, .preemptible = false});
+        if (has(world.plan(), 50)) continue;
+        world.submit({.id = 60, .preemptible = false, .length = hours(1000)});
+        const Plan plan = world.plan();
+        const auto expected = first_fit(free, running, count, size, world.now);
+        if (!expected || plan.promises.empty()) {
+            EXPECT_TRUE(plan.promises.empty() || expected) << seed;
+            continue;
+        }
+        told += 1;
+        const std::optional<Instant> start =
+            *expected == 0 ? std::nullopt : std::optional(Instant{std::max(*expected, world.now)});
+        EXPECT_EQ(plan.promises[0].start, start) << seed;
+    }
+    EXPECT_GT(told, 20);
 }
 
 }  // namespace
