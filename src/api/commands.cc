@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::size_t idempotency_key_max = 128;
 
-Result<std::string> idempotency_key_of(const Call& call) {
-    const std::string key(call.request.headers.get_or("Idempotency-Key"));
-    if (key.size() > idempotency_key_max)
-        return invalid_field("Idempotency-Key", "must be at most 128 characters");
-    return key;
-}
-
 void answer_error(Call& call, const model::Answer& answer, Show show) {
     Error error = *answer.error;
     if (show == Show::outcomes)
@@ -55,6 +48,16 @@ void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome
 
 }  // namespace
 
+Status take_idempotency_key(const Call& call, model::Command& command) {
+    command.idempotency_key = call.request.headers.get_or("Idempotency-Key");
+    if (command.idempotency_key.size() > idempotency_key_max)
+        return invalid_field("Idempotency-Key", "must be at most 128 characters");
+    if (!command.idempotency_key.empty())
+        command.body_digest = crypto::sha256_hex(call.request.method + " " + call.request.target +
+                                                 "\n" + call.request.body);
+    return {};
+}
+
 std::string render_outcomes(const std::vector<model::Outcome>& outcomes) {
     std::string json;
     codec::JsonWriter writer(json);
@@ -69,17 +72,14 @@ std::string render_outcomes(const std::vector<model::Outcome>& outcomes) {
 
 void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show,
                   int created_status) {
-    auto key = idempotency_key_of(call);
-    if (!key) return call.refuse(key.error());
     model::Command command{.ticket = 0,
                            .caller = call.caller(),
                            .actions = std::move(actions),
-                           .idempotency_key = std::move(*key),
+                           .idempotency_key = {},
                            .body_digest = {},
                            .dry_run = call.query_flag("dryRun")};
-    if (!command.idempotency_key.empty())
-        command.body_digest = crypto::sha256_hex(call.request.method + " " + call.request.target +
-                                                 "\n" + call.request.body);
+    if (const Status taken = take_idempotency_key(call, command); !taken)
+        return call.refuse(taken.error());
     const bool dry_run = command.dry_run;
     // The callback may run before submit returns; it owns the call from here on.
     auto shared = std::make_shared<Call>(std::move(call));

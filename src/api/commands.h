@@ -17,6 +17,9 @@ enum class Show : std::uint8_t {
 void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show,
                   int created_status = 201);
 
+// From the call's header, with the digest of its method, target and body; an error when it is too long.
+Status take_idempotency_key(const Call& call, model::Command& command);
+
 std::string render_outcomes(const std::vector<model::Outcome>& outcomes);
 
 }  // namespace tandem::api

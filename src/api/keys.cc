@@ -44,6 +44,8 @@ void create_key(const Parts& parts, Call call) {
         .idempotency_key = {},
         .body_digest = {},
         .dry_run = call.query_flag("dryRun")};
+    if (const Status taken = take_idempotency_key(call, command); !taken)
+        return call.refuse(taken.error());
     auto shared = std::make_shared<Call>(std::move(call));
     const Status queued = parts.core.submit(
         std::move(command),
@@ -52,6 +54,8 @@ void create_key(const Parts& parts, Call call) {
             for (const model::Outcome& outcome : answer.outcomes) shared->touched(outcome);
             auto found = parts.reader.find(answer.outcomes.front().key);
             if (!found || !*found) return shared->answer(render_outcomes(answer.outcomes));
+            // The first answer alone held the secret: it is kept nowhere.
+            if (answer.replayed) return shared->answer((*found)->json);
             shared->answer(with_secret((*found)->json, made->text), 201);
         });
     if (!queued) shared->refuse(queued.error());

@@ -42,6 +42,14 @@ class Keys(unittest.TestCase):
         self.assertEqual(len(uids), 1)
         self.assertEqual(self.it.rest.ask("POST", JOBS, waiting("once")).status, 409)  # without a key: taken
 
+    def test_api_key_is_made_once_and_its_secret_told_once(self) -> None:
+        body = {"apiVersion": "tandem/v1", "kind": "ApiKey", "metadata": {"name": "asked-twice"}, "spec": {}}
+        first, again = (self.it.rest.ask("POST", "/api/v1/keys", body, Idempotency_Key="k-key") for _ in range(2))
+        self.assertEqual((first.status, again.status), (201, 200), again.text)
+        self.assertEqual(first.json["metadata"]["uid"], again.json["metadata"]["uid"])
+        self.assertIn("secret", first.json["status"])
+        self.assertNotIn(first.json["status"]["secret"], again.text)
+
     def test_answer_stays_the_first_whatever_became_of_the_object(self) -> None:
         def ask() -> Any:
             return self.it.rest.ask("POST", JOBS, waiting("changed"), Idempotency_Key="k-first")
