@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, area_count> area_names{
     "jobs",     "services",   "replicas", "models",          "modelversions",
     "logs",     "events",     "usage",    "audit",           "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
-    "read", "create", "update", "delete", "cancel", "retry", "steer", "invoke", "backup", "restore"};
+    "read",  "create", "update", "delete", "cancel",
+    "retry", "steer",  "invoke", "backup", "restore"};
 
 using Verbs = std::uint16_t;
 constexpr Verbs bit(Verb verb) {

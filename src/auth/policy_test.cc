@@ -41,19 +41,19 @@ TEST(Policy, table_of_roles_holds) {
     constexpr Role roles[] = {Role::platform_admin, Role::platform_operator, Role::algorithm_user,
                               Role::app_caller,     Role::auditor,           Role::finance_viewer};
     const Row rows[] = {
-        {"jobs.create", "y-y---"},     {"jobs.read", "yyy-y-"},
-        {"jobs.cancel", "yyy---"},     {"jobs.steer", "yyy---"},
-            {"logs.read", "yyy---"},
-        {"services.create", "y-y---"}, {"services.invoke", "y-yy--"},
-        {"models.read", "yyyyy-"},     {"models.create", "y-y---"},
-        {"usage.read", "yyy-yy"},      {"audit.read", "y---y-"},
-        {"keys.create", "y-----"},     {"keys.read", "y---y-"},
-        {"nodes.update", "yy----"},    {"nodes.read", "yyy-y-"},
-        {"pools.create", "yy----"},    {"queues.update", "yy----"},
-        {"users.create", "y-----"},    {"rolebindings.create", "y-----"},
-        {"admin.read", "yy----"},      {"admin.backup", "y-----"},
-        {"admin.restore", "y-----"},   {"projects.create", "y-----"},
-        {"replicas.read", "yyy-y-"},    {"replicas.update", "yy----"},
+        {"jobs.create", "y-y---"},         {"jobs.read", "yyy-y-"},
+        {"jobs.cancel", "yyy---"},         {"jobs.steer", "yyy---"},
+        {"logs.read", "yyy---"},           {"services.create", "y-y---"},
+        {"services.invoke", "y-yy--"},     {"models.read", "yyyyy-"},
+        {"models.create", "y-y---"},       {"usage.read", "yyy-yy"},
+        {"audit.read", "y---y-"},          {"keys.create", "y-----"},
+        {"keys.read", "y---y-"},           {"nodes.update", "yy----"},
+        {"nodes.read", "yyy-y-"},          {"pools.create", "yy----"},
+        {"queues.update", "yy----"},       {"users.create", "y-----"},
+        {"rolebindings.create", "y-----"}, {"admin.read", "yy----"},
+        {"admin.backup", "y-----"},        {"admin.restore", "y-----"},
+        {"projects.create", "y-----"},     {"replicas.read", "yyy-y-"},
+        {"replicas.update", "yy----"},
     };
     for (const Row& row : rows) {
         for (std::size_t i = 0; i < std::size(roles); ++i) {

@@ -16,7 +16,9 @@ void assertion_failed(const char* condition, std::string_view text, const char* 
     std::abort();
 }
 
-void set_reached_sink(ReachedSink sink) { reached_sink = sink; }
+void set_reached_sink(ReachedSink sink) {
+    reached_sink = sink;
+}
 
 void reached(std::string_view probe) {
     if (reached_sink) reached_sink(probe);

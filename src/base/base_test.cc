@@ -101,7 +101,8 @@ TEST(undo_map, what_a_touched_row_is_given_at_the_end_goes_with_its_batch) {
     map.edit(1) = 11;
     map.insert(3, 30);
     std::vector<const std::int64_t*> before;
-    map.each_touched([&](int, const std::int64_t* was, const std::int64_t*) { before.push_back(was); });
+    map.each_touched(
+        [&](int, const std::int64_t* was, const std::int64_t*) { before.push_back(was); });
     map.edit_touched(1) = 12;
     map.edit_touched(3) = 31;
     ASSERT_EQ(before.size(), 2u);

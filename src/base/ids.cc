@@ -7,7 +7,9 @@
 
 namespace tandem {
 
-std::string Uid::text() const { return render_hex(bytes); }
+std::string Uid::text() const {
+    return render_hex(bytes);
+}
 
 std::optional<Uid> Uid::parse(std::string_view text) {
     Uid uid;

@@ -41,8 +41,10 @@ Seed seed_from(std::uint64_t number) {
 
 Random::Random(const Seed& seed) {
     for (std::size_t i = 0; i < key_.size(); ++i)
-        key_[i] = static_cast<std::uint32_t>(seed[4 * i]) | static_cast<std::uint32_t>(seed[4 * i + 1]) << 8 |
-                  static_cast<std::uint32_t>(seed[4 * i + 2]) << 16 | static_cast<std::uint32_t>(seed[4 * i + 3]) << 24;
+        key_[i] = static_cast<std::uint32_t>(seed[4 * i]) |
+                  static_cast<std::uint32_t>(seed[4 * i + 1]) << 8 |
+                  static_cast<std::uint32_t>(seed[4 * i + 2]) << 16 |
+                  static_cast<std::uint32_t>(seed[4 * i + 3]) << 24;
 }
 
 void Random::refill() {
@@ -85,18 +87,22 @@ std::uint64_t Random::below(std::uint64_t bound) {
 
 std::int64_t Random::between(std::int64_t low, std::int64_t high) {
     TANDEM_ASSERT(low <= high, "between() needs low <= high");
-    const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
+    const std::uint64_t span =
+        static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
     return low + static_cast<std::int64_t>(below(span));
 }
 
-bool Random::chance(std::uint32_t per_mille) { return below(1000) < per_mille; }
+bool Random::chance(std::uint32_t per_mille) {
+    return below(1000) < per_mille;
+}
 
 Uid Random::draw_uid() {
     Uid uid;
     const std::uint64_t first = draw();
     const std::uint64_t second = draw();
     for (std::size_t i = 0; i < 8; ++i) uid.bytes[i] = static_cast<std::uint8_t>(first >> (8 * i));
-    for (std::size_t i = 0; i < 4; ++i) uid.bytes[8 + i] = static_cast<std::uint8_t>(second >> (8 * i));
+    for (std::size_t i = 0; i < 4; ++i)
+        uid.bytes[8 + i] = static_cast<std::uint8_t>(second >> (8 * i));
     return uid;
 }
 
@@ -104,7 +110,8 @@ Seed Random::draw_seed() {
     Seed seed{};
     for (std::size_t i = 0; i < seed.size(); i += 8) {
         const std::uint64_t bits = draw();
-        for (std::size_t b = 0; b < 8; ++b) seed[i + b] = static_cast<std::uint8_t>(bits >> (8 * b));
+        for (std::size_t b = 0; b < 8; ++b)
+            seed[i + b] = static_cast<std::uint8_t>(bits >> (8 * b));
     }
     return seed;
 }

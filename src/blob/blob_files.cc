@@ -16,7 +16,8 @@ std::unexpected<Error> failed(std::string_view doing, const std::string& path = 
     ErrorCode code = ErrorCode::internal;
     if (error == ENOSPC || error == EDQUOT) code = ErrorCode::storage_full;
     if (error == ENOENT) code = ErrorCode::not_found;
-    return fail(code, std::string(doing) + (path.empty() ? "" : " " + path) + ": " + std::strerror(error));
+    return fail(
+        code, std::string(doing) + (path.empty() ? "" : " " + path) + ": " + std::strerror(error));
 }
 
 Status sync_folder(const std::string& path) {
@@ -35,7 +36,8 @@ File::~File() {
 }
 
 Result<File> File::create(const std::string& path) {
-    const int number = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int number =
+        ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (number < 0) return failed("creating", path);
     return File(number);
 }
@@ -49,17 +51,18 @@ Result<File> File::open_to_write(const std::string& path) {
 Result<File> File::open_to_read(const std::string& path) {
     // O_NONBLOCK: a named pipe in a file's place must not hold the caller.
     const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (number < 0 && errno == ELOOP) return fail(ErrorCode::invalid, path + " is a symbolic link; name the file itself");
+    if (number < 0 && errno == ELOOP)
+        return fail(ErrorCode::invalid, path + " is a symbolic link; name the file itself");
     if (number < 0) return failed("opening", path);
     File file(number);
-    struct stat facts {};
+    struct stat facts{};
     if (::fstat(number, &facts) != 0) return failed("looking at", path);
     if (!S_ISREG(facts.st_mode)) return fail(ErrorCode::invalid, path + " is not a regular file");
     return file;
 }
 
 Result<std::int64_t> File::size() const {
-    struct stat facts {};
+    struct stat facts{};
     if (::fstat(number_, &facts) != 0) return failed("looking at a file");
     return static_cast<std::int64_t>(facts.st_size);
 }
@@ -79,7 +82,8 @@ Result<std::string> File::read_at(std::int64_t offset, std::int64_t length) cons
     std::string bytes(static_cast<std::size_t>(length), '\0');
     std::size_t filled = 0;
     while (filled < bytes.size()) {
-        const ssize_t got = ::pread(number_, bytes.data() + filled, bytes.size() - filled, offset + static_cast<std::int64_t>(filled));
+        const ssize_t got = ::pread(number_, bytes.data() + filled, bytes.size() - filled,
+                                    offset + static_cast<std::int64_t>(filled));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return failed("reading a blob");
         if (got == 0) break;

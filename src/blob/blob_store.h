@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlobStore: files by the SHA-256 of their content, in <folder>/sha256/<aa>/<hex>, mode 0444, written once.
-// A digest is text "sha256:<64 hex>"; nothing else that callers send becomes part of a path.
+// BlobStore: files by the SHA-256 of their content, in <folder>/sha256/<aa>/<hex>, mode 0444,
+// written once. A digest is text "sha256:<64 hex>"; nothing else that callers send becomes part of
+// a path.
 //
-// A blob comes in by an upload that can be resumed (begin, append at an offset, finish with the digest), or from
-// a file of this machine (hashed and copied on a thread of the store's own). Blobs that no row refers to are
-// kept 24 h, then collected. Appending hashes on the caller's thread: call from HTTP workers, not from core.
+// A blob comes in by an upload that can be resumed (begin, append at an offset, finish with the
+// digest), or from a file of this machine (hashed and copied on a thread of the store's own). Blobs
+// that no row refers to are kept 24 h, then collected. Appending hashes on the caller's thread:
+// call from HTTP workers, not from core.
 //
-// Errors: invalid, not_found, conflict (offset: the message says where to go on), mismatch (digest), too_large,
-// exhausted (too many uploads or files waiting), storage_full. Thread rule: any thread.
+// Errors: invalid, not_found, conflict (offset: the message says where to go on), mismatch
+// (digest), too_large, exhausted (too many uploads or files waiting), storage_full. Thread rule:
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +28,7 @@
 namespace tandem::blob {
 
 struct BlobOptions {
-    std::string folder{};                       // made when it is not there; its parent must be
+    std::string folder{};  // made when it is not there; its parent must be
     std::int64_t blob_bytes_max = 1LL << 40;
     std::int64_t chunk_bytes_max = 16LL << 20;  // of one append and one read
     std::size_t uploads_max = 64;               // begun and not finished
@@ -45,9 +48,9 @@ struct UploadFacts {
     std::int64_t offset = 0;  // where the next append goes
 };
 struct CollectFacts {
-    std::int64_t blobs = 0;   // removed
+    std::int64_t blobs = 0;  // removed
     std::int64_t uploads = 0;
-    std::int64_t bytes = 0;   // freed
+    std::int64_t bytes = 0;  // freed
 };
 
 class BlobStore {
@@ -64,19 +67,23 @@ class BlobStore {
     Result<BlobFacts> finish_upload(std::string_view id, std::string_view digest);
     Status cancel_upload(std::string_view id);
 
-    // Copies a regular file; `done` is called once, on the store's thread or, at its end, on the closing one.
+    // Copies a regular file; `done` is called once, on the store's thread or, at its end, on the
+    // closing one.
     Status put_file(const std::string& path, std::function<void(Result<BlobFacts>)> done);
 
     Result<BlobFacts> find(std::string_view digest) const;
     Result<std::string> path_of(std::string_view digest) const;  // to be opened read-only
-    Result<std::string> read(std::string_view digest, std::int64_t offset, std::int64_t length) const;
-    Status verify(std::string_view digest) const;                // reads and hashes all of it
+    Result<std::string> read(std::string_view digest, std::int64_t offset,
+                             std::int64_t length) const;
+    Status verify(std::string_view digest) const;  // reads and hashes all of it
 
-    // As find, for whoever is about to write a row that refers to it: it stays for unreferenced_age_max from now, so that
-    // a collection whose `referenced` was read before that row can't take it away.
+    // As find, for whoever is about to write a row that refers to it: it stays for
+    // unreferenced_age_max from now, so that a collection whose `referenced` was read before that
+    // row can't take it away.
     Result<BlobFacts> hold(std::string_view digest);
     // `referenced` are the digests that rows refer to at `now`, wall time. Call it now and then.
-    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant now, const std::stop_token& stop = {});
+    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant now,
+                                 const std::stop_token& stop = {});
 
   private:
     struct Parts;

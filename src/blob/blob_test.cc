@@ -32,7 +32,9 @@ class Blobs : public testing::Test {
         ASSERT_TRUE(opened.has_value()) << opened.error().message;
         store_ = *std::move(opened);
     }
-    static std::string digest_of(std::string_view bytes) { return crypto::render_digest(crypto::sha256(bytes)); }
+    static std::string digest_of(std::string_view bytes) {
+        return crypto::render_digest(crypto::sha256(bytes));
+    }
     std::string upload(std::string_view bytes) {
         const auto begun = store_->begin_upload(std::ssize(bytes));
         EXPECT_TRUE(begun.has_value());
@@ -43,7 +45,8 @@ class Blobs : public testing::Test {
     }
     Result<BlobFacts> put(const std::string& path) {
         std::promise<Result<BlobFacts>> promise;
-        const Status taken = store_->put_file(path, [&](Result<BlobFacts> facts) { promise.set_value(std::move(facts)); });
+        const Status taken = store_->put_file(
+            path, [&](Result<BlobFacts> facts) { promise.set_value(std::move(facts)); });
         if (!taken) return pass_on(taken.error());
         return promise.get_future().get();
     }
@@ -53,11 +56,15 @@ class Blobs : public testing::Test {
     }
     int files_in(const std::string& name) {
         int count = 0;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(options_.folder + "/" + name)) count += entry.is_regular_file();
+        for (const auto& entry :
+             std::filesystem::recursive_directory_iterator(options_.folder + "/" + name))
+            count += entry.is_regular_file();
         return count;
     }
     static Instant wall_now() {
-        return {std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+        return {std::chrono::duration_cast<std::chrono::milliseconds>(
+                    std::chrono::system_clock::now().time_since_epoch())
+                    .count()};
     }
 
     std::string folder_;
@@ -71,7 +78,7 @@ TEST_F(Blobs, uploaded_bytes_are_read_back_and_read_only) {
     EXPECT_EQ(*store_->read(digest, 0, 100), "hello blob");
     EXPECT_EQ(*store_->read(digest, 6, 3), "blo");
     EXPECT_EQ(*store_->read(digest, 100, 3), "");
-    struct stat facts {};
+    struct stat facts{};
     ASSERT_EQ(::stat(store_->path_of(digest)->c_str(), &facts), 0);
     EXPECT_EQ(facts.st_mode & 0777, 0444u);
     EXPECT_TRUE(store_->verify(digest).has_value());
@@ -99,7 +106,8 @@ TEST_F(Blobs, wrong_offset_says_where_to_go_on) {
     EXPECT_EQ(wrong.error().code, ErrorCode::conflict);
     EXPECT_NE(wrong.error().message.find("byte 4"), std::string::npos);
     EXPECT_EQ(store_->append(begun->id, 4, "12345678").error().code, ErrorCode::too_large);
-    EXPECT_EQ(store_->finish_upload(begun->id, digest_of("1234")).error().code, ErrorCode::conflict);
+    EXPECT_EQ(store_->finish_upload(begun->id, digest_of("1234")).error().code,
+              ErrorCode::conflict);
     EXPECT_TRUE(store_->append(begun->id, 4, "567890").has_value());
     EXPECT_TRUE(store_->finish_upload(begun->id, digest_of("1234567890")).has_value());
 }
@@ -107,14 +115,16 @@ TEST_F(Blobs, wrong_offset_says_where_to_go_on) {
 TEST_F(Blobs, wrong_digest_ends_the_upload_and_keeps_nothing) {
     const auto begun = store_->begin_upload(4);
     ASSERT_TRUE(store_->append(begun->id, 0, "good").has_value());
-    EXPECT_EQ(store_->finish_upload(begun->id, digest_of("evil")).error().code, ErrorCode::mismatch);
+    EXPECT_EQ(store_->finish_upload(begun->id, digest_of("evil")).error().code,
+              ErrorCode::mismatch);
     EXPECT_EQ(store_->find_upload(begun->id).error().code, ErrorCode::not_found);
     EXPECT_EQ(files_in("sha256") + files_in("uploads"), 0);
 }
 
 TEST_F(Blobs, names_from_outside_never_become_paths) {
     write_file("secret", "s");
-    for (const char* wrong : {"../../secret", "sha256:../../../../secret", "/etc/passwd", "", "sha256:", "..", "uploads"}) {
+    for (const char* wrong : {"../../secret", "sha256:../../../../secret", "/etc/passwd", "",
+                              "sha256:", "..", "uploads"}) {
         EXPECT_FALSE(store_->read(wrong, 0, 10).has_value()) << wrong;
         EXPECT_FALSE(store_->find_upload(wrong).has_value()) << wrong;
         EXPECT_FALSE(store_->append(wrong, 0, "x").has_value()) << wrong;
@@ -193,7 +203,8 @@ TEST_F(Blobs, unreferenced_blobs_go_after_a_day_and_referenced_ones_stay) {
     EXPECT_EQ(store_->collect({}, now + hours(50))->blobs, 2);
 }
 
-// What is held, or just came in, is there for its whole time, whoever collects meanwhile without knowing of it.
+// What is held, or just came in, is there for its whole time, whoever collects meanwhile without
+// knowing of it.
 TEST_F(Blobs, collecting_never_takes_what_is_held_or_coming_in) {
     options_.unreferenced_age_max = seconds(2);
     reopen();
@@ -216,14 +227,16 @@ TEST_F(Blobs, collecting_never_takes_what_is_held_or_coming_in) {
     collector.join();
     EXPECT_GT(passes, 10);
     EXPECT_TRUE(store_->find(held).has_value());
-    EXPECT_EQ(store_->collect({}, wall_now() + seconds(3))->blobs, 21);  // and once nobody holds them, they go
+    EXPECT_EQ(store_->collect({}, wall_now() + seconds(3))->blobs,
+              21);  // and once nobody holds them, they go
 }
 
 TEST_F(Blobs, closing_answers_every_file_that_waits) {
     const std::string path = write_file("f", std::string(1 << 20, 'f'));
     std::atomic<int> answered = 0;
     int taken = 0;
-    for (int i = 0; i < 80; ++i) taken += store_->put_file(path, [&](const Result<BlobFacts>&) { ++answered; }).has_value();
+    for (int i = 0; i < 80; ++i)
+        taken += store_->put_file(path, [&](const Result<BlobFacts>&) { ++answered; }).has_value();
     store_ = nullptr;
     EXPECT_GT(taken, 60);
     EXPECT_EQ(answered, taken);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the header of a GGUF file (versions 2 and 3, little-endian; format: ggml's docs/gguf.md) under limits,
-// and checks that the file is long enough for every tensor that the header promises.
-// Limits: header 64 MiB, 65,536 entries, 65,536 tensors, keys and tensor names 1 KiB, texts 1 MiB, arrays 4 deep.
-// Errors: invalid, field "file", saying what is wrong and where. Thread rule: any thread.
+// Reads the header of a GGUF file (versions 2 and 3, little-endian; format: ggml's docs/gguf.md)
+// under limits, and checks that the file is long enough for every tensor that the header promises.
+// Limits: header 64 MiB, 65,536 entries, 65,536 tensors, keys and tensor names 1 KiB, texts 1 MiB,
+// arrays 4 deep. Errors: invalid, field "file", saying what is wrong and where. Thread rule: any
+// thread.
 #pragma once
 
 #include <cstdint>

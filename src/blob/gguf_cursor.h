@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GgufCursor: reads a header forward through a window, so that a file of any size costs 64 KiB. Internal to
-// blob. After the first error every read gives zeros; error() then says what and where. Thread rule: one owner.
+// GgufCursor: reads a header forward through a window, so that a file of any size costs 64 KiB.
+// Internal to blob. After the first error every read gives zeros; error() then says what and where.
+// Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace tandem::blob {
 
 class GgufCursor {
   public:
-    GgufCursor(const ReadAt& read_at, std::int64_t file_bytes) : read_at_(&read_at), file_bytes_(file_bytes) {}
+    GgufCursor(const ReadAt& read_at, std::int64_t file_bytes)
+        : read_at_(&read_at), file_bytes_(file_bytes) {}
 
     std::uint64_t number(int bytes);  // little-endian, 1..8 bytes
     std::string text(std::uint64_t length_max, std::string_view what);

@@ -8,7 +8,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto facts = tandem::blob::parse_gguf({reinterpret_cast<const char*>(data), size});
-    if (facts && (facts->parameters < 0 || facts->tensors < 1 || facts->context_length < 0 || facts->architecture.empty())) std::abort();
+    if (facts && (facts->parameters < 0 || facts->tensors < 1 || facts->context_length < 0 ||
+                  facts->architecture.empty()))
+        std::abort();
     if (!facts && facts.error().code != tandem::ErrorCode::invalid) std::abort();
     return 0;
 }

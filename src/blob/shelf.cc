@@ -22,9 +22,13 @@ void touch(const std::string& path, Instant at) {
     ::utimensat(AT_FDCWD, path.c_str(), both, AT_SYMLINK_NOFOLLOW);
 }
 
-void touch_now(const std::string& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }
+void touch_now(const std::string& path) {
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
 
-Instant changed_at(const struct stat& facts) { return {facts.st_mtim.tv_sec * 1000 + facts.st_mtim.tv_nsec / 1'000'000}; }
+Instant changed_at(const struct stat& facts) {
+    return {facts.st_mtim.tv_sec * 1000 + facts.st_mtim.tv_nsec / 1'000'000};
+}
 
 }  // namespace
 
@@ -53,7 +57,8 @@ Result<std::string> Shelf::path_of(std::string_view digest) const {
     TANDEM_LET(bytes, crypto::parse_digest(digest, "digest"));
     const std::string hex = crypto::render_hex(bytes);
     std::string path = folder_ + "/" + hex.substr(0, 2) + "/" + hex;
-    if (!std::filesystem::exists(path)) return fail(ErrorCode::not_found, "there is no blob " + std::string(digest), "digest");
+    if (!std::filesystem::exists(path))
+        return fail(ErrorCode::not_found, "there is no blob " + std::string(digest), "digest");
     return path;
 }
 
@@ -65,16 +70,18 @@ Result<BlobFacts> Shelf::hold(std::string_view digest) {
     return BlobFacts{.digest = std::string(digest), .bytes = bytes};
 }
 
-Result<CollectFacts> Shelf::collect(const std::set<std::string>& referenced, Instant before, Instant now, const std::stop_token& stop) {
+Result<CollectFacts> Shelf::collect(const std::set<std::string>& referenced, Instant before,
+                                    Instant now, const std::stop_token& stop) {
     CollectFacts collected;
     std::error_code error;
-    for (auto entry = std::filesystem::recursive_directory_iterator(folder_, error); !error && entry != std::filesystem::end(entry) && !stop.stop_requested();
+    for (auto entry = std::filesystem::recursive_directory_iterator(folder_, error);
+         !error && entry != std::filesystem::end(entry) && !stop.stop_requested();
          entry.increment(error)) {
         const std::string path = entry->path().string();
         const std::string digest = "sha256:" + entry->path().filename().string();
         if (!crypto::parse_digest(digest, "digest")) continue;  // a folder, or nothing of ours
         const std::scoped_lock lock(mutex_);
-        struct stat facts {};
+        struct stat facts{};
         if (::stat(path.c_str(), &facts) != 0) continue;
         if (referenced.contains(digest)) {
             touch(path, now);
@@ -84,7 +91,8 @@ Result<CollectFacts> Shelf::collect(const std::set<std::string>& referenced, Ins
             collected.bytes += facts.st_size;
         }
     }
-    if (error) return fail(ErrorCode::internal, "looking through " + folder_ + ": " + error.message());
+    if (error)
+        return fail(ErrorCode::internal, "looking through " + folder_ + ": " + error.message());
     return collected;
 }
 

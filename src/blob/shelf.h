@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shelf: the finished blobs on disk. Internal to blob. The time of a file's last change says since when it may
-// be unreferenced: it is set anew whenever the blob comes in again or is found to be referenced.
-// Thread rule: any thread; placing and collecting exclude each other.
+// Shelf: the finished blobs on disk. Internal to blob. The time of a file's last change says since
+// when it may be unreferenced: it is set anew whenever the blob comes in again or is found to be
+// referenced. Thread rule: any thread; placing and collecting exclude each other.
 #pragma once
 
 #include <mutex>
@@ -26,7 +26,8 @@ class Shelf {
     // Unreferenced since the present moment, whatever it was before.
     Result<BlobFacts> hold(std::string_view digest);
     // Asked to stop, it leaves the rest for the next time.
-    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant before, Instant now, const std::stop_token& stop);
+    Result<CollectFacts> collect(const std::set<std::string>& referenced, Instant before,
+                                 Instant now, const std::stop_token& stop);
 
   private:
     std::string folder_;  // .../sha256

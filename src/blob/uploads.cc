@@ -20,7 +20,10 @@ std::string draw_id() {
 
 std::unexpected<Error> unknown(std::string_view id) {
     // Only a well-formed id is shown again.
-    return fail(ErrorCode::not_found, Uid::parse(id) ? "there is no upload " + std::string(id) + "; begin anew" : "there is no such upload", "upload");
+    return fail(ErrorCode::not_found,
+                Uid::parse(id) ? "there is no upload " + std::string(id) + "; begin anew"
+                               : "there is no such upload",
+                "upload");
 }
 
 }  // namespace
@@ -30,7 +33,8 @@ Status Uploads::load() {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
         const std::string name = entry.path().filename().string();
-        const auto bytes = name.size() > 25 && name[24] == '.' ? parse_integer(name.substr(25)) : fail(ErrorCode::invalid, "");
+        const auto bytes = name.size() > 25 && name[24] == '.' ? parse_integer(name.substr(25))
+                                                               : fail(ErrorCode::invalid, "");
         if (!bytes || !Uid::parse(name.substr(0, 24))) {
             TANDEM_TRY(remove_if_there(entry.path().string()));  // what an interrupted copy left
             continue;
@@ -45,14 +49,17 @@ Status Uploads::load() {
         upload->hashed = false;
         open_.emplace(name.substr(0, 24), std::move(upload));
     }
-    if (error) return fail(ErrorCode::internal, "looking through " + folder_ + ": " + error.message());
+    if (error)
+        return fail(ErrorCode::internal, "looking through " + folder_ + ": " + error.message());
     return {};
 }
 
 Result<UploadFacts> Uploads::begin(std::int64_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (open_.size() >= uploads_max_)
-        return fail(ErrorCode::exhausted, std::to_string(uploads_max_) + " uploads are open; finish or cancel one, or try again later");
+        return fail(ErrorCode::exhausted,
+                    std::to_string(uploads_max_) +
+                        " uploads are open; finish or cancel one, or try again later");
     const std::string id = draw_id();
     auto upload = std::make_shared<Upload>();
     upload->path = folder_ + "/" + id + "." + std::to_string(bytes);
@@ -67,15 +74,18 @@ Result<UploadFacts> Uploads::find(std::string_view id) {
     const std::scoped_lock lock(mutex_);
     const auto found = open_.find(id);
     if (found == open_.end()) return unknown(id);
-    if (found->second->busy) return fail(ErrorCode::conflict, "another request is at work on this upload", "upload");
-    return UploadFacts{.id = std::string(id), .bytes = found->second->bytes, .offset = found->second->offset};
+    if (found->second->busy)
+        return fail(ErrorCode::conflict, "another request is at work on this upload", "upload");
+    return UploadFacts{
+        .id = std::string(id), .bytes = found->second->bytes, .offset = found->second->offset};
 }
 
 Result<std::shared_ptr<Upload>> Uploads::take(std::string_view id) {
     const std::scoped_lock lock(mutex_);
     const auto found = open_.find(id);
     if (found == open_.end()) return unknown(id);
-    if (found->second->busy) return fail(ErrorCode::conflict, "another request is at work on this upload", "upload");
+    if (found->second->busy)
+        return fail(ErrorCode::conflict, "another request is at work on this upload", "upload");
     found->second->busy = true;
     return found->second;
 }
@@ -99,9 +109,10 @@ CollectFacts Uploads::expire(Instant now) {
     CollectFacts expired;
     std::erase_if(open_, [&](const auto& entry) {
         const Upload& upload = *entry.second;
-        struct stat facts {};
+        struct stat facts{};
         const bool there = ::stat(upload.path.c_str(), &facts) == 0;
-        if (upload.busy || (there && Instant{facts.st_mtim.tv_sec * 1000} >= now - age_max_)) return false;
+        if (upload.busy || (there && Instant{facts.st_mtim.tv_sec * 1000} >= now - age_max_))
+            return false;
         expired.bytes += upload.offset;
         ++expired.uploads;
         return remove_if_there(upload.path).has_value();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uploads: blobs that are coming in, one file each, named "<id>.<bytes announced>". They outlive a restart:
-// the hash is then taken anew over what has arrived. Internal to blob.
-// Thread rule: any thread; each upload is used by one call at a time, others get conflict.
+// Uploads: blobs that are coming in, one file each, named "<id>.<bytes announced>". They outlive a
+// restart: the hash is then taken anew over what has arrived. Internal to blob. Thread rule: any
+// thread; each upload is used by one call at a time, others get conflict.
 #pragma once
 
 #include <map>
@@ -30,7 +30,9 @@ struct Upload {
 class Uploads {
   public:
     Uploads(std::string folder, const BlobOptions& options)
-        : folder_(std::move(folder)), uploads_max_(options.uploads_max), age_max_(options.upload_age_max) {}
+        : folder_(std::move(folder)),
+          uploads_max_(options.uploads_max),
+          age_max_(options.upload_age_max) {}
 
     Status load();  // those of before a restart
     Result<UploadFacts> begin(std::int64_t bytes);

@@ -33,7 +33,8 @@ std::string draw_id() {
         fill_random(bytes);
         for (std::uint8_t byte : bytes) {
             // 252 is the largest multiple of 36 in a byte: taking the rest away keeps it uniform.
-            if (byte < 252 && id.size() < id_length) id.push_back(id_alphabet[byte % id_alphabet.size()]);
+            if (byte < 252 && id.size() < id_length)
+                id.push_back(id_alphabet[byte % id_alphabet.size()]);
         }
     }
     return id;
@@ -54,18 +55,21 @@ NewApiKey make_api_key() {
 }
 
 Result<ApiKeyProof> parse_api_key(std::string_view text) {
-    const auto refuse = [](std::string message) { return fail(ErrorCode::unauthenticated, std::move(message)); };
+    const auto refuse = [](std::string message) {
+        return fail(ErrorCode::unauthenticated, std::move(message));
+    };
     if (!text.starts_with(prefix)) return refuse("an API key starts with \"td_\"");
     if (text.size() != api_key_length)
-        return refuse("an API key has " + std::to_string(api_key_length) + " characters, this has " +
-                      std::to_string(text.size()) + "; was it cut?");
+        return refuse("an API key has " + std::to_string(api_key_length) +
+                      " characters, this has " + std::to_string(text.size()) + "; was it cut?");
     const std::string_view id = text.substr(prefix.size(), id_length);
     const bool id_valid = std::ranges::all_of(id, [](char c) { return id_alphabet.contains(c); });
     const std::string_view secret = text.substr(prefix.size() + id_length + 1, secret_length);
     if (!id_valid || text[prefix.size() + id_length] != '_' || !parse_base64url(secret))
         return refuse("an API key has the form td_<12 of a-z0-9>_<49 letters, digits, '-' or '_'>");
     const std::string_view body = text.substr(0, api_key_length - check_length);
-    if (check_of(body) != text.substr(body.size())) return refuse("the API key is mistyped: its check does not fit");
+    if (check_of(body) != text.substr(body.size()))
+        return refuse("the API key is mistyped: its check does not fit");
     return ApiKeyProof{.key_id = std::string(id), .digest = sha256_hex(text)};
 }
 

@@ -4,7 +4,8 @@
 namespace tandem::crypto {
 namespace {
 
-constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view alphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 int value_of(char c) {
     if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -31,7 +32,8 @@ std::string render_base64url(std::span<const std::uint8_t> bytes) {
 }
 
 std::string render_base64url(std::string_view bytes) {
-    return render_base64url(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+    return render_base64url(
+        std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
 }
 
 std::optional<std::string> parse_base64url(std::string_view text) {

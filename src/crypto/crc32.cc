@@ -6,8 +6,8 @@
 namespace tandem::crypto {
 namespace {
 
-// Slicing by 8: table k moves a byte over k further bytes, so that eight are taken with eight look-ups and no chain
-// between them.
+// Slicing by 8: table k moves a byte over k further bytes, so that eight are taken with eight
+// look-ups and no chain between them.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -24,20 +24,25 @@ constexpr Tables make_tables() {
 }
 constexpr Tables tables = make_tables();
 
-std::uint32_t byte_at(std::string_view bytes, std::size_t at) { return static_cast<std::uint8_t>(bytes[at]); }
+std::uint32_t byte_at(std::string_view bytes, std::size_t at) {
+    return static_cast<std::uint8_t>(bytes[at]);
+}
 
 }  // namespace
 
 std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
     std::uint32_t rest = ~before;
     while (bytes.size() >= 8) {
-        rest ^= byte_at(bytes, 0) | byte_at(bytes, 1) << 8 | byte_at(bytes, 2) << 16 | byte_at(bytes, 3) << 24;
-        rest = tables[7][rest & 0xff] ^ tables[6][(rest >> 8) & 0xff] ^ tables[5][(rest >> 16) & 0xff] ^
-               tables[4][rest >> 24] ^ tables[3][byte_at(bytes, 4)] ^ tables[2][byte_at(bytes, 5)] ^
+        rest ^= byte_at(bytes, 0) | byte_at(bytes, 1) << 8 | byte_at(bytes, 2) << 16 |
+                byte_at(bytes, 3) << 24;
+        rest = tables[7][rest & 0xff] ^ tables[6][(rest >> 8) & 0xff] ^
+               tables[5][(rest >> 16) & 0xff] ^ tables[4][rest >> 24] ^
+               tables[3][byte_at(bytes, 4)] ^ tables[2][byte_at(bytes, 5)] ^
                tables[1][byte_at(bytes, 6)] ^ tables[0][byte_at(bytes, 7)];
         bytes.remove_prefix(8);
     }
-    for (char c : bytes) rest = tables[0][(rest ^ static_cast<std::uint8_t>(c)) & 0xff] ^ (rest >> 8);
+    for (char c : bytes)
+        rest = tables[0][(rest ^ static_cast<std::uint8_t>(c)) & 0xff] ^ (rest >> 8);
     return ~rest;
 }
 

@@ -18,6 +18,8 @@ Seed draw_seed() {
     return seed;
 }
 
-std::string draw_token() { return render_base64url(std::span<const std::uint8_t>(draw_seed())); }
+std::string draw_token() {
+    return render_base64url(std::span<const std::uint8_t>(draw_seed()));
+}
 
 }  // namespace tandem::crypto

@@ -39,16 +39,19 @@ void Sha256::Release::operator()(Context* context) const {
 }
 
 Sha256::Sha256() : context_(new Context) {
-    TANDEM_ASSERT(EVP_DigestInit_ex2(context_->openssl, algorithm(), nullptr) == 1, "starting SHA-256");
+    TANDEM_ASSERT(EVP_DigestInit_ex2(context_->openssl, algorithm(), nullptr) == 1,
+                  "starting SHA-256");
 }
 
 void Sha256::add(std::string_view bytes) {
-    TANDEM_ASSERT(EVP_DigestUpdate(context_->openssl, bytes.data(), bytes.size()) == 1, "adding to a finished SHA-256");
+    TANDEM_ASSERT(EVP_DigestUpdate(context_->openssl, bytes.data(), bytes.size()) == 1,
+                  "adding to a finished SHA-256");
 }
 
 Sha256Bytes Sha256::finish() {
     Sha256Bytes digest{};
-    TANDEM_ASSERT(EVP_DigestFinal_ex(context_->openssl, digest.data(), nullptr) == 1, "finishing SHA-256 twice");
+    TANDEM_ASSERT(EVP_DigestFinal_ex(context_->openssl, digest.data(), nullptr) == 1,
+                  "finishing SHA-256 twice");
     return digest;
 }
 
@@ -58,15 +61,22 @@ Sha256Bytes sha256(std::string_view bytes) {
     return hash.finish();
 }
 
-std::string sha256_hex(std::string_view bytes) { return render_hex(sha256(bytes)); }
+std::string sha256_hex(std::string_view bytes) {
+    return render_hex(sha256(bytes));
+}
 
-std::string render_hex(const Sha256Bytes& digest) { return tandem::render_hex(std::span(digest)); }
+std::string render_hex(const Sha256Bytes& digest) {
+    return tandem::render_hex(std::span(digest));
+}
 
-std::string render_digest(const Sha256Bytes& digest) { return std::string(digest_prefix) + render_hex(digest); }
+std::string render_digest(const Sha256Bytes& digest) {
+    return std::string(digest_prefix) + render_hex(digest);
+}
 
 Result<Sha256Bytes> parse_digest(std::string_view text, std::string_view field) {
     Sha256Bytes digest{};
-    if (text.starts_with(digest_prefix) && text.size() == digest_prefix.size() + 2 * digest.size()) {
+    if (text.starts_with(digest_prefix) &&
+        text.size() == digest_prefix.size() + 2 * digest.size()) {
         if (const auto bytes = parse_hex(text.substr(digest_prefix.size()))) {
             std::ranges::copy(*bytes, digest.begin());
             return digest;
@@ -80,14 +90,16 @@ Sha256Bytes hmac_sha256(std::string_view key, std::string_view message) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
     // OpenSSL takes a null key for "the key of before": an empty key must still point somewhere.
     const void* key_bytes = key.empty() ? "" : key.data();
-    TANDEM_ASSERT(HMAC(algorithm(), key_bytes, static_cast<int>(key.size()), bytes, message.size(), mac.data(),
-                       nullptr) != nullptr,
+    TANDEM_ASSERT(HMAC(algorithm(), key_bytes, static_cast<int>(key.size()), bytes, message.size(),
+                       mac.data(), nullptr) != nullptr,
                   "computing HMAC-SHA-256");
     return mac;
 }
 
-Secret derive_key(const Secret& secret, std::string_view salt, std::string_view info, std::size_t length) {
-    TANDEM_ASSERT(length >= 1 && length <= derived_length_max, "length of a derived key must be 1..8160");
+Secret derive_key(const Secret& secret, std::string_view salt, std::string_view info,
+                  std::size_t length) {
+    TANDEM_ASSERT(length >= 1 && length <= derived_length_max,
+                  "length of a derived key must be 1..8160");
     // An absent salt is 32 zero bytes, which HMAC pads an empty key to anyway.
     Sha256Bytes extracted = hmac_sha256(salt, secret.reveal());
     std::string derived;

@@ -38,8 +38,8 @@ struct State {
 }  // namespace
 
 SipTag siphash128(const SipKey& key, std::string_view text) {
-    State state{key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL ^ 0xee, key[0] ^ 0x6c7967656e657261ULL,
-                key[1] ^ 0x7465646279746573ULL};
+    State state{key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL ^ 0xee,
+                key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL};
     std::uint64_t last = static_cast<std::uint64_t>(text.size()) << 56;
     while (text.size() >= 8) {
         std::uint64_t word = 0;

@@ -16,9 +16,11 @@ SipTag by_openssl(const SipKey& key, std::string_view text) {
     EVP_MAC* mac = EVP_MAC_fetch(nullptr, "SIPHASH", nullptr);
     EVP_MAC_CTX* context = EVP_MAC_CTX_new(mac);
     std::size_t size = 16;
-    const OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &size), OSSL_PARAM_construct_end()};
+    const OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_SIZE, &size),
+                                 OSSL_PARAM_construct_end()};
     SipTag tag{};
-    EXPECT_EQ(EVP_MAC_init(context, reinterpret_cast<const unsigned char*>(key.data()), 16, params), 1);
+    EXPECT_EQ(EVP_MAC_init(context, reinterpret_cast<const unsigned char*>(key.data()), 16, params),
+              1);
     EVP_MAC_update(context, reinterpret_cast<const unsigned char*>(text.data()), text.size());
     EVP_MAC_final(context, reinterpret_cast<unsigned char*>(tag.data()), &size, sizeof tag);
     EVP_MAC_CTX_free(context);

@@ -11,19 +11,28 @@ namespace {
 
 void text_or_null(codec::JsonWriter& writer, std::string_view name, std::string_view text) {
     writer.key(name);
-    if (text.empty()) writer.null();
-    else writer.text(text);
+    if (text.empty())
+        writer.null();
+    else
+        writer.text(text);
 }
 
 std::string_view anthropic_type(int status) {
     switch (status) {
-        case 401: return "authentication_error";
-        case 403: return "permission_error";
-        case 404: return "not_found_error";
-        case 413: return "request_too_large";
-        case 429: return "rate_limit_error";
-        case 503: return "overloaded_error";
-        default: return status >= 500 ? "api_error" : "invalid_request_error";
+        case 401:
+            return "authentication_error";
+        case 403:
+            return "permission_error";
+        case 404:
+            return "not_found_error";
+        case 413:
+            return "request_too_large";
+        case 429:
+            return "rate_limit_error";
+        case 503:
+            return "overloaded_error";
+        default:
+            return status >= 500 ? "api_error" : "invalid_request_error";
     }
 }
 
@@ -47,7 +56,8 @@ std::string render_anthropic(const ApiError& error) {
 }  // namespace
 
 std::string render_error_event(const ApiError& error, Dialect dialect) {
-    return (dialect == Dialect::anthropic ? "event: error\ndata: " : "data: ") + render_error(error, dialect) + "\n\n";
+    return (dialect == Dialect::anthropic ? "event: error\ndata: " : "data: ") +
+           render_error(error, dialect) + "\n\n";
 }
 
 std::string render_error(const ApiError& error, Dialect dialect) {
@@ -71,19 +81,28 @@ std::string render_error(const ApiError& error, Dialect dialect) {
 ApiError refusal_error(int status, std::string_view what) {
     ApiError error{.status = status, .type = "invalid_request_error", .message = std::string(what)};
     switch (status) {
-        case 408: error.code = "timeout"; break;
-        case 413: error.code = "request_too_large"; break;
-        case 415: error.code = "unsupported_media_type"; break;
+        case 408:
+            error.code = "timeout";
+            break;
+        case 413:
+            error.code = "request_too_large";
+            break;
+        case 415:
+            error.code = "unsupported_media_type";
+            break;
         case 503:
             error.type = "server_error";
             error.code = "overloaded";
             break;
-        default: error.code = "bad_request"; break;
+        default:
+            error.code = "bad_request";
+            break;
     }
     return error;
 }
 
-void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error, Dialect dialect) {
+void answer_error(relay::Exchange& exchange, std::string_view request_id, const ApiError& error,
+                  Dialect dialect) {
     std::string headers;
     headers.append("X-Request-Id: ").append(request_id).append("\r\n");
     if (error.retry_after.ms > 0) {
@@ -101,21 +120,33 @@ void answer_json(relay::Exchange& exchange, std::string_view request_id, std::st
 }
 
 ApiError invalid_api_key(std::string message) {
-    return {.status = 401, .type = "authentication_error", .code = "invalid_api_key", .message = std::move(message)};
+    return {.status = 401,
+            .type = "authentication_error",
+            .code = "invalid_api_key",
+            .message = std::move(message)};
 }
 
 ApiError not_found(std::string message) {
-    return {.status = 404, .type = "invalid_request_error", .code = "not_found", .message = std::move(message)};
+    return {.status = 404,
+            .type = "invalid_request_error",
+            .code = "not_found",
+            .message = std::move(message)};
 }
 
 ApiError model_not_found(std::string_view model) {
-    return {.status = 404, .type = "invalid_request_error", .code = "model_not_found",
-            .message = "The model `" + std::string(model) + "` does not exist or this key may not call it.",
+    return {.status = 404,
+            .type = "invalid_request_error",
+            .code = "model_not_found",
+            .message = "The model `" + std::string(model) +
+                       "` does not exist or this key may not call it.",
             .param = "model"};
 }
 
 ApiError unavailable(std::string message, Duration retry_after) {
-    return {.status = 503, .type = "server_error", .code = "overloaded", .message = std::move(message),
+    return {.status = 503,
+            .type = "server_error",
+            .code = "overloaded",
+            .message = std::move(message),
             .retry_after = retry_after};
 }
 
@@ -133,7 +164,8 @@ ApiError failing(const model::FeedService& service, Instant now) {
 
 ApiError upstream_failed(relay::UpstreamFailure failure) {
     using enum relay::UpstreamFailure;
-    const bool late = failure == first_byte_timeout || failure == idle_timeout || failure == total_timeout;
+    const bool late =
+        failure == first_byte_timeout || failure == idle_timeout || failure == total_timeout;
     return {.status = late ? 504 : 502,
             .type = "server_error",
             .code = late ? "upstream_timeout" : "upstream_error",

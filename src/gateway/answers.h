@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as OpenAI's clients expect them: {"error":{"message","type","param","code"}}, all four always there, code a
-// text or null; as Anthropic's do: {"type":"error","error":{"type","message"}}. Retry-After is sent with 429 and 503. Thread rule: values.
+// Errors as OpenAI's clients expect them: {"error":{"message","type","param","code"}}, all four
+// always there, code a text or null; as Anthropic's do:
+// {"type":"error","error":{"type","message"}}. Retry-After is sent with 429 and 503. Thread rule:
+// values.
 #pragma once
 
 #include <string>
@@ -19,10 +21,10 @@ enum class Dialect : std::uint8_t { openai, anthropic };
 struct ApiError {
     int status = 500;
     std::string_view type = "server_error";
-    std::string_view code{};       // empty: null
+    std::string_view code{};  // empty: null
     std::string message{};
-    std::string param{};           // empty: null
-    Duration retry_after{};        // zero: none
+    std::string param{};     // empty: null
+    Duration retry_after{};  // zero: none
 };
 
 std::string render_error(const ApiError& error, Dialect dialect = Dialect::openai);

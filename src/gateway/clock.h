@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clock: wall time at the start plus monotonic progress, so that limits and lifetimes never see a jump.
-// Thread rule: any thread.
+// Clock: wall time at the start plus monotonic progress, so that limits and lifetimes never see a
+// jump. Thread rule: any thread.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,8 @@ class Clock {
   public:
     Clock()
         : wall_(std::chrono::duration_cast<std::chrono::milliseconds>(
-                    std::chrono::system_clock::now().time_since_epoch()).count()),
+                    std::chrono::system_clock::now().time_since_epoch())
+                    .count()),
           begun_(std::chrono::steady_clock::now()) {}
 
     Instant now() const {
@@ -22,7 +23,9 @@ class Clock {
     }
     // The same for a monotonic time that was read already: a loop reads one a round.
     Instant at(std::int64_t monotonic_us) const {
-        const auto begun = std::chrono::duration_cast<std::chrono::microseconds>(begun_.time_since_epoch()).count();
+        const auto begun =
+            std::chrono::duration_cast<std::chrono::microseconds>(begun_.time_since_epoch())
+                .count();
         return {wall_ + (monotonic_us - begun) / 1000};
     }
 

@@ -9,11 +9,15 @@
 namespace tandem::gateway {
 
 Completion::Completion(Lane& lane, relay::Exchange& exchange, CompletionStart start)
-    : lane_(lane), exchange_(exchange), start_(std::move(start)),
-      state_(lane.commons.options.attempts_max), timer_([this] { on_timer(); }) {}
+    : lane_(lane),
+      exchange_(exchange),
+      start_(std::move(start)),
+      state_(lane.commons.options.attempts_max),
+      timer_([this] { on_timer(); }) {}
 
 Completion::~Completion() {
-    lane_.commons.buffered_bytes.fetch_sub(static_cast<std::int64_t>(body_.size()), std::memory_order_relaxed);
+    lane_.commons.buffered_bytes.fetch_sub(static_cast<std::int64_t>(body_.size()),
+                                           std::memory_order_relaxed);
 }
 
 void Completion::on_body(std::string_view piece) {
@@ -38,8 +42,9 @@ std::optional<ApiError> Completion::check_request() {
     ApiError error{.status = 400, .type = "invalid_request_error", .code = "invalid_value"};
     if (!scan_.finish()) {
         error.param = std::string(scan_.error_field());
-        error.message = error.param.empty() ? "The body is not valid JSON: " + std::string(scan_.error()) + "."
-                                            : "`" + error.param + "` " + std::string(scan_.error()) + ".";
+        error.message = error.param.empty()
+                            ? "The body is not valid JSON: " + std::string(scan_.error()) + "."
+                            : "`" + error.param + "` " + std::string(scan_.error()) + ".";
         return error;
     }
     if (scan_.choices() < 1 || scan_.choices() > lane_.commons.options.choices_max) {
@@ -63,7 +68,8 @@ void Completion::admit() {
             admitted_ = true;
             timer_.cancel();
             open_ = lane_.commons.journal.begin(facts(), prompt_guess());
-            if (!open_) return refuse(unavailable("Usage can't be recorded at the moment.", seconds(5)));
+            if (!open_)
+                return refuse(unavailable("Usage can't be recorded at the moment.", seconds(5)));
             return place();
         case traffic::Admission::no_lease:
             if (!asked_lease_) arm(lane_.commons.options.lease_wait_max);
@@ -71,27 +77,37 @@ void Completion::admit() {
             parked_ = make_parked();
             return lane_.commons.leases.park(parked_);
         case traffic::Admission::rate_spent:
-            return refuse({.status = 429, .type = "requests", .code = "rate_limit_exceeded",
-                           .message = fmt::format("This key may make {} requests a minute here, and has.", result.limit),
-                           .retry_after = std::max(result.retry_after, seconds(1))});
+            return refuse(
+                {.status = 429,
+                 .type = "requests",
+                 .code = "rate_limit_exceeded",
+                 .message = fmt::format("This key may make {} requests a minute here, and has.",
+                                        result.limit),
+                 .retry_after = std::max(result.retry_after, seconds(1))});
         case traffic::Admission::busy:
-            return refuse({.status = 429, .type = "requests", .code = "rate_limit_exceeded",
-                           .message = fmt::format("This key may have {} requests in flight here, and has.", result.limit),
-                           .retry_after = busy_retry});
+            return refuse(
+                {.status = 429,
+                 .type = "requests",
+                 .code = "rate_limit_exceeded",
+                 .message = fmt::format("This key may have {} requests in flight here, and has.",
+                                        result.limit),
+                 .retry_after = busy_retry});
     }
 }
 
 std::shared_ptr<Parked> Completion::make_parked() {
     auto& dispatcher = lane_.commons.dispatcher;
-    return std::make_shared<Parked>(
-        lane_.loop, *this, tried_, [&dispatcher, service = service_->facts.uid](const Told& told) {
-            if (told.replica) dispatcher.release(service, told.replica->facts.uid);
-        });
+    return std::make_shared<Parked>(lane_.loop, *this, tried_,
+                                    [&dispatcher, service = service_->facts.uid](const Told& told) {
+                                        if (told.replica)
+                                            dispatcher.release(service, told.replica->facts.uid);
+                                    });
 }
 
 void Completion::place() {
     auto place = lane_.commons.dispatcher.place(
-        service_->facts.uid, {.tried = tried_, .waits_for_new = replica_lost_,
+        service_->facts.uid, {.tried = tried_,
+                              .waits_for_new = replica_lost_,
                               .make_parked = [this] { return parked_ = make_parked(); }});
     switch (place.outcome) {
         case PlaceOutcome::placed:
@@ -102,17 +118,23 @@ void Completion::place() {
         case PlaceOutcome::failing:
             return refuse(failing(place.service->facts, lane_.now()));
         case PlaceOutcome::full:
-            return refuse({.status = 429, .type = "requests", .code = "queue_full",
-                           .message = "Too many requests wait for this model.", .retry_after = seconds(5)});
-        case PlaceOutcome::exhausted: return refuse(last_failure_);
-        case PlaceOutcome::gone: return refuse(model_not_found(scan_.model()));
+            return refuse({.status = 429,
+                           .type = "requests",
+                           .code = "queue_full",
+                           .message = "Too many requests wait for this model.",
+                           .retry_after = seconds(5)});
+        case PlaceOutcome::exhausted:
+            return refuse(last_failure_);
+        case PlaceOutcome::gone:
+            return refuse(model_not_found(scan_.model()));
     }
 }
 
 void Completion::on_told(const Told& told) {
     parked_.reset();
     switch (told.what) {
-        case Told::What::leases_changed: return admit();
+        case Told::What::leases_changed:
+            return admit();
         case Told::What::service_gone:
             timer_.cancel();
             return refuse(model_not_found(scan_.model()));
@@ -128,10 +150,12 @@ void Completion::on_told(const Told& told) {
 
 void Completion::on_timer() {
     if (settled_) return;
-    if (state_.phase() == traffic::RelayState::Phase::preamble && kind_ == Kind::stream) return commit_stream();
+    if (state_.phase() == traffic::RelayState::Phase::preamble && kind_ == Kind::stream)
+        return commit_stream();
     leave_queues();
     if (!admitted_)
-        return refuse(unavailable("The limits of this key can't be checked at the moment.", seconds(2)));
+        return refuse(
+            unavailable("The limits of this key can't be checked at the moment.", seconds(2)));
     refuse(unavailable("No replica of this model became ready in time.", seconds(10)));
 }
 

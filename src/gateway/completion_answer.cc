@@ -6,12 +6,15 @@
 
 namespace tandem::gateway {
 
-std::string Completion::common_headers() const { return "X-Request-Id: " + start_.request_id + "\r\n"; }
+std::string Completion::common_headers() const {
+    return "X-Request-Id: " + start_.request_id + "\r\n";
+}
 
 void Completion::commit() {
     state_.commit();
     first_us_ = lane_.loop.now_us();
-    exchange_.start({.status = 200, .headers = common_headers(), .content_length = upstream_length_});
+    exchange_.start(
+        {.status = 200, .headers = common_headers(), .content_length = upstream_length_});
 }
 
 void Completion::commit_stream() {
@@ -28,7 +31,8 @@ void Completion::end_stream() {
     meter_->finish();
     if (!state_.committed()) {
         replica_lost_ = false;  // it ended its answer in good order, only without content
-        if (!meter_->done()) return try_again_or(upstream_failed(relay::UpstreamFailure::closed_early));
+        if (!meter_->done())
+            return try_again_or(upstream_failed(relay::UpstreamFailure::closed_early));
         commit_stream();
     }
     if (!meter_->done()) return break_stream(upstream_failed(relay::UpstreamFailure::closed_early));
@@ -71,12 +75,13 @@ void Completion::settle(int status, bool aborted) {
     timer_.cancel();
     if (!service_) return lane_.meters.count_refused(status);
     auto row = make_row(status, aborted);
-    RequestMarks marks{.status = status,
-                       .ttft_seconds = first_us_ ? static_cast<double>(first_us_ - begun_us_) / 1e6 : -1,
-                       .total_seconds = static_cast<double>(lane_.loop.now_us() - begun_us_) / 1e6,
-                       .prompt_tokens = row.prompt_tokens,
-                       .cached_tokens = row.cached_tokens,
-                       .completion_tokens = row.completion_tokens};
+    RequestMarks marks{
+        .status = status,
+        .ttft_seconds = first_us_ ? static_cast<double>(first_us_ - begun_us_) / 1e6 : -1,
+        .total_seconds = static_cast<double>(lane_.loop.now_us() - begun_us_) / 1e6,
+        .prompt_tokens = row.prompt_tokens,
+        .cached_tokens = row.cached_tokens,
+        .completion_tokens = row.completion_tokens};
     lane_.meters.count(service_->facts.public_name, marks);
     release_replica();
     if (!admitted_) return;
@@ -122,7 +127,9 @@ model::RequestUsage Completion::make_row(int status, bool aborted) {
 
 void Completion::count_tokens(model::RequestUsage& row) {
     if (!start_.endpoint->counts) return;
-    const auto& told = meter_ ? meter_->usage() : answer_ ? answer_->usage() : std::optional<traffic::TokenUsage>{};
+    const auto& told = meter_    ? meter_->usage()
+                       : answer_ ? answer_->usage()
+                                 : std::optional<traffic::TokenUsage>{};
     if (told) {
         row.prompt_tokens = told->prompt;
         row.cached_tokens = told->cached;

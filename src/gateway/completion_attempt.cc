@@ -27,7 +27,10 @@ void Completion::attempt(std::shared_ptr<const ReplicaRoute> replica) {
     const auto begin = asks_for_progress() ? scan_.members_at() : 0;
     if (begin) length += ask_for_progress.size();
     head_.clear();
-    head_.append("POST ").append(start_.endpoint->path).append(" HTTP/1.1\r\n").append(replica_->fixed_headers);
+    head_.append("POST ")
+        .append(start_.endpoint->path)
+        .append(" HTTP/1.1\r\n")
+        .append(replica_->fixed_headers);
     head_.append(start_.extra_headers).append("X-Request-Id: ").append(start_.request_id);
     head_.append("\r\nContent-Length: ").append(std::to_string(length)).append("\r\n\r\n");
     if (begin) {  // what stands before the members goes with the head
@@ -37,12 +40,13 @@ void Completion::attempt(std::shared_ptr<const ReplicaRoute> replica) {
     }
     relay::RequestPieces pieces{head_, body};
     if (splice)
-        pieces = {head_, body.substr(0, splice->at), splice->inserted, body.substr(splice->at + splice->erased)};
+        pieces = {head_, body.substr(0, splice->at), splice->inserted,
+                  body.substr(splice->at + splice->erased)};
     call_ = lane_.pool.call(replica_->endpoint, pieces, lane_.commons.options.upstream, *this);
 }
 
-// How many tokens the prompt has is told by an engine that can, before the first of the answer: a caller who leaves then
-// pays what is known.
+// How many tokens the prompt has is told by an engine that can, before the first of the answer: a
+// caller who leaves then pays what is known.
 bool Completion::asks_for_progress() const {
     return service_->facts.prompt_progress && scan_.stream() && !scan_.progress_asked() &&
            start_.endpoint->dialect == Dialect::openai;
@@ -70,8 +74,9 @@ void Completion::on_response(const relay::ResponseHead& head) {
         kind_ = Kind::error;
     } else if (scan_.stream() && type && type->starts_with("text/event-stream")) {
         kind_ = Kind::stream;
-        meter_.emplace(StreamMeter::Strip{.usage = splice().has_value(), .progress = asks_for_progress()}, *this,
-                       start_.endpoint->dialect);
+        meter_.emplace(
+            StreamMeter::Strip{.usage = splice().has_value(), .progress = asks_for_progress()},
+            *this, start_.endpoint->dialect);
         arm(lane_.commons.options.commit_hold);
     } else {
         kind_ = Kind::whole;
@@ -96,7 +101,8 @@ void Completion::on_response_body(std::string_view piece) {
             call_.abort();
             return on_upstream_failed(relay::UpstreamFailure::malformed);
         }
-        if (!state_.committed() && (meter_->content_seen() || collected_.size() > collected_max)) commit_stream();
+        if (!state_.committed() && (meter_->content_seen() || collected_.size() > collected_max))
+            commit_stream();
     }
     mark();
     if (exchange_.unsent() > relay::high_water) call_.pause();
@@ -107,22 +113,28 @@ void Completion::mark() {
         open_.prompt_told(meter_->progress()->prompt, meter_->progress()->cached);
         progress_marked_ = true;
     }
-    open_.mark(state_.committed(), completion_guess(), first_us_ ? (first_us_ - begun_us_) / 1000 : 0,
+    open_.mark(state_.committed(), completion_guess(),
+               first_us_ ? (first_us_ - begun_us_) / 1000 : 0,
                (lane_.loop.now_us() - begun_us_) / 1000);
 }
 
 void Completion::on_output(std::string_view bytes) {
-    if (state_.committed()) exchange_.send(bytes);
-    else collected_.append(bytes);
+    if (state_.committed())
+        exchange_.send(bytes);
+    else
+        collected_.append(bytes);
 }
 
 void Completion::on_response_end() {
     call_.clear();
     if (settled_) return;
     switch (kind_) {
-        case Kind::error: return judge_error_body();
-        case Kind::stream: return end_stream();
-        default: break;
+        case Kind::error:
+            return judge_error_body();
+        case Kind::stream:
+            return end_stream();
+        default:
+            break;
     }
     if (!state_.committed()) commit();  // an empty answer
     complete();
@@ -157,27 +169,35 @@ void Completion::try_again_or(ApiError error) {
     place();
 }
 
-// What a model server refuses: the caller's mistakes are passed on in OpenAI's shape; being busy, or failing, is
-// a reason to ask another replica.
+// What a model server refuses: the caller's mistakes are passed on in OpenAI's shape; being busy,
+// or failing, is a reason to ask another replica.
 void Completion::judge_error_body() {
     replica_lost_ = false;
     const auto parsed = codec::parse_json(collected_);
     const auto* inner = parsed ? parsed->find("error") : nullptr;
     const auto* message = inner ? inner->find("message") : nullptr;
-    ApiError error{.status = upstream_status_, .type = "invalid_request_error", .code = "invalid_value",
-                   .message = message && !message->text.empty() ? message->text
-                                                                : "The model server refused the request."};
+    ApiError error{.status = upstream_status_,
+                   .type = "invalid_request_error",
+                   .code = "invalid_value",
+                   .message = message && !message->text.empty()
+                                  ? message->text
+                                  : "The model server refused the request."};
     const bool busy = upstream_status_ == 429 || upstream_status_ == 503;
     if (busy) return try_again_or(unavailable("The model is busy.", busy_retry));
-    const bool callers = upstream_status_ >= 400 && upstream_status_ < 500 && upstream_status_ != 401 &&
-                         upstream_status_ != 403 && upstream_status_ != 404;
+    const bool callers = upstream_status_ >= 400 && upstream_status_ < 500 &&
+                         upstream_status_ != 401 && upstream_status_ != 403 &&
+                         upstream_status_ != 404;
     if (callers || upstream_status_ == 501) {
         const auto* type = inner ? inner->find("type") : nullptr;
-        if (type && type->text == "exceed_context_size_error") error.code = "context_length_exceeded";
+        if (type && type->text == "exceed_context_size_error")
+            error.code = "context_length_exceeded";
         return refuse(std::move(error));
     }
-    try_again_or({.status = 502, .type = "server_error", .code = "upstream_error",
-                  .message = fmt::format("The model server failed (status {}).", upstream_status_)});
+    try_again_or(
+        {.status = 502,
+         .type = "server_error",
+         .code = "upstream_error",
+         .message = fmt::format("The model server failed (status {}).", upstream_status_)});
 }
 
 }  // namespace tandem::gateway

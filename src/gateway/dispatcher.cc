@@ -8,7 +8,9 @@
 namespace tandem::gateway {
 namespace {
 
-bool contains(const std::vector<Uid>& list, const Uid& uid) { return std::ranges::find(list, uid) != list.end(); }
+bool contains(const std::vector<Uid>& list, const Uid& uid) {
+    return std::ranges::find(list, uid) != list.end();
+}
 
 }  // namespace
 
@@ -26,8 +28,9 @@ void Dispatcher::refresh(Lane& lane, std::shared_ptr<const ServiceRoute> newest)
     lane.concurrency = std::max<std::int64_t>(1, service.facts.concurrency);
     for (auto& slot : lane.slots) slot.gone = true;
     for (const auto& route : service.replicas) {
-        const auto found = std::ranges::find_if(
-            lane.slots, [&](const Slot& slot) { return slot.route->facts.uid == route->facts.uid; });
+        const auto found = std::ranges::find_if(lane.slots, [&](const Slot& slot) {
+            return slot.route->facts.uid == route->facts.uid;
+        });
         if (found == lane.slots.end()) {
             lane.slots.push_back({.route = route});
         } else {
@@ -49,7 +52,9 @@ void Dispatcher::update(const RouteTable& table) {
         lane.held.clear();
     }
     std::erase_if(lanes_, [](const auto& entry) {
-        return entry.second.gone && std::ranges::all_of(entry.second.slots, [](const Slot& slot) { return slot.in_flight == 0; });
+        return entry.second.gone && std::ranges::all_of(entry.second.slots, [](const Slot& slot) {
+                   return slot.in_flight == 0;
+               });
     });
     for (const auto& [uid, service] : table.services()) {
         Lane& lane = lanes_[uid];
@@ -67,12 +72,16 @@ Dispatcher::Slot* Dispatcher::choose(Lane& lane, const std::vector<Uid>& tried) 
     return choose_among(lane, tried, true);
 }
 
-Dispatcher::Slot* Dispatcher::choose_among(Lane& lane, const std::vector<Uid>& tried, bool suspects_too) {
-    static thread_local std::vector<serving::ReplicaLoad> loads;  // scratch: no allocation a request
+Dispatcher::Slot* Dispatcher::choose_among(Lane& lane, const std::vector<Uid>& tried,
+                                           bool suspects_too) {
+    static thread_local std::vector<serving::ReplicaLoad>
+        loads;  // scratch: no allocation a request
     loads.clear();
     for (const auto& slot : lane.slots)
-        loads.push_back({.in_flight = slot.in_flight, .limit = lane.concurrency,
-                         .draining = slot.gone || slot.route->facts.draining || (slot.suspect && !suspects_too) ||
+        loads.push_back({.in_flight = slot.in_flight,
+                         .limit = lane.concurrency,
+                         .draining = slot.gone || slot.route->facts.draining ||
+                                     (slot.suspect && !suspects_too) ||
                                      contains(tried, slot.route->facts.uid)});
     const auto chosen = serving::choose_replica(loads, lane.turn++);
     return chosen ? &lane.slots[*chosen] : nullptr;
@@ -94,12 +103,16 @@ Place Dispatcher::place(const Uid& service, const Seeker& seeker) {
         if (lane.held.empty()) {
             if (Slot* slot = choose(lane, seeker.tried)) {
                 ++slot->in_flight;
-                return {.outcome = PlaceOutcome::placed, .replica = slot->route, .suspect = slot->suspect};
+                return {.outcome = PlaceOutcome::placed,
+                        .replica = slot->route,
+                        .suspect = slot->suspect};
             }
         }
-        if (!seeker.waits_for_new && all_tried(lane, seeker.tried)) return {.outcome = PlaceOutcome::exhausted};
+        if (!seeker.waits_for_new && all_tried(lane, seeker.tried))
+            return {.outcome = PlaceOutcome::exhausted};
         if (is_failing(lane)) return {.outcome = PlaceOutcome::failing, .service = lane.route};
-        if (static_cast<std::int64_t>(lane.held.size()) >= held_max_) return {.outcome = PlaceOutcome::full};
+        if (static_cast<std::int64_t>(lane.held.size()) >= held_max_)
+            return {.outcome = PlaceOutcome::full};
         asleep = lane.slots.empty();
         lane.held.push_back(seeker.make_parked());
     }
@@ -154,7 +167,8 @@ std::vector<model::ServiceLoad> Dispatcher::loads() const {
     const std::lock_guard lock(mutex_);
     std::vector<model::ServiceLoad> result;
     for (const auto& [uid, lane] : lanes_) {
-        model::ServiceLoad load{.service = uid, .waiting = static_cast<std::int64_t>(lane.held.size())};
+        model::ServiceLoad load{.service = uid,
+                                .waiting = static_cast<std::int64_t>(lane.held.size())};
         for (const auto& slot : lane.slots) load.in_flight += slot.in_flight;
         if (load.waiting || load.in_flight) result.push_back(load);
     }

@@ -34,14 +34,14 @@ enum class PlaceOutcome : std::uint8_t {
 struct Place {
     PlaceOutcome outcome = PlaceOutcome::gone;
     std::shared_ptr<const ReplicaRoute> replica{};
-    bool suspect = false;   // it was unreachable of late: tell judge() how it goes
+    bool suspect = false;  // it was unreachable of late: tell judge() how it goes
     std::shared_ptr<const ServiceRoute> service{};  // of failing: what is known of it
 };
 
 // What a request brings along when it looks for a place.
 struct Seeker {
     const std::vector<Uid>& tried;  // replicas that it has failed at
-    bool waits_for_new = false;     // they are dead, it seems: hold the request until another comes up
+    bool waits_for_new = false;  // they are dead, it seems: hold the request until another comes up
     // Called only when the request has to wait; must not call back.
     std::function<std::shared_ptr<Parked>()> make_parked{};
 };
@@ -58,14 +58,14 @@ class Dispatcher {
     void withdraw(const Uid& service, const Parked& parked);
     void release(const Uid& service, const Uid& replica);
 
-    std::vector<model::ServiceLoad> loads() const;   // of services that have any
+    std::vector<model::ServiceLoad> loads() const;  // of services that have any
 
   private:
     struct Slot {
         std::shared_ptr<const ReplicaRoute> route{};
         std::int64_t in_flight = 0;
         bool suspect = false;
-        bool gone = false;   // no longer in the table; ends with its last request
+        bool gone = false;  // no longer in the table; ends with its last request
     };
     struct Lane {
         std::int64_t concurrency = 1;

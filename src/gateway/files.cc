@@ -54,7 +54,8 @@ Status replace_file(const std::string& path, std::string_view text) {
 Status make_private_folder(const std::string& path) {
     std::error_code error;
     std::filesystem::create_directories(path, error);
-    if (error) return fail(ErrorCode::unavailable, "making folder " + path + ": " + error.message());
+    if (error)
+        return fail(ErrorCode::unavailable, "making folder " + path + ": " + error.message());
     if (::chmod(path.c_str(), 0700) != 0) return disk_error("protecting", path);
     return {};
 }

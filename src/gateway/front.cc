@@ -13,8 +13,12 @@ namespace tandem::gateway {
 namespace {
 
 constexpr ModelEndpoint model_endpoints[] = {
-    {"/v1/chat/completions"}, {"/v1/completions"}, {"/v1/embeddings"}, {"/v1/rerank"},
-    {"/v1/messages", Dialect::anthropic}, {"/v1/messages/count_tokens", Dialect::anthropic, false}};
+    {"/v1/chat/completions"},
+    {"/v1/completions"},
+    {"/v1/embeddings"},
+    {"/v1/rerank"},
+    {"/v1/messages", Dialect::anthropic},
+    {"/v1/messages/count_tokens", Dialect::anthropic, false}};
 
 const ModelEndpoint* endpoint_of(std::string_view path) {
     const auto* found = std::ranges::find(model_endpoints, path, &ModelEndpoint::path);
@@ -25,8 +29,8 @@ constexpr std::int64_t other_body_max = 64 * 1024;
 
 bool is_request_id(std::string_view text) {
     return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-               c == '.';
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c == '-' || c == '_' || c == '.';
     });
 }
 
@@ -46,7 +50,8 @@ void write_model(codec::JsonWriter& writer, const ServiceRoute& service) {
 // What stands in the way of reading the body, by its headers.
 std::optional<ApiError> check_body_headers(const relay::RequestHead& head) {
     if (head.find("content-encoding"))
-        return refusal_error(415, "Send the body as it is: encodings (Content-Encoding) are not accepted.");
+        return refusal_error(
+            415, "Send the body as it is: encodings (Content-Encoding) are not accepted.");
     const auto* type = head.find("content-type");
     if (type && !relay::equals_ignoring_case(type->substr(0, 16), "application/json"))
         return refusal_error(415, "The body must be application/json.");
@@ -63,37 +68,56 @@ std::string Front::render_refusal(int status, std::string_view what) const {
     return render_error(refusal_error(status, what));
 }
 
-crypto::SipKey Front::draw_secret(Random& random) { return {random.draw(), random.draw()}; }
+crypto::SipKey Front::draw_secret(Random& random) {
+    return {random.draw(), random.draw()};
+}
 
-std::string Front::make_request_id() { return "req-" + lane_.random.draw_uid().text(); }
+std::string Front::make_request_id() {
+    return "req-" + lane_.random.draw_uid().text();
+}
 
-std::string Front::refusal_headers() { return "X-Request-Id: " + make_request_id() + "\r\n"; }
+std::string Front::refusal_headers() {
+    return "X-Request-Id: " + make_request_id() + "\r\n";
+}
 
 std::string Front::request_id_of(const relay::RequestHead& head) {
-    if (const auto* given = head.find("x-request-id"); given && is_request_id(*given)) return std::string(*given);
+    if (const auto* given = head.find("x-request-id"); given && is_request_id(*given))
+        return std::string(*given);
     return make_request_id();
 }
 
-std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& head, relay::Exchange& exchange) {
+std::unique_ptr<relay::RequestSink> Front::on_request(const relay::RequestHead& head,
+                                                      relay::Exchange& exchange) {
     auto request_id = request_id_of(head);
     const bool get = head.method == "GET" || head.method == "HEAD";
     if (const auto* endpoint = endpoint_of(head.path)) {
-        if (head.method == "POST") return start_completion(head, exchange, *endpoint, std::move(request_id));
-        refuse(exchange, request_id, {.status = 405, .type = "invalid_request_error", .code = "method_not_allowed",
-                                      .message = "Use POST " + std::string(head.path) + "."}, endpoint->dialect);
+        if (head.method == "POST")
+            return start_completion(head, exchange, *endpoint, std::move(request_id));
+        refuse(exchange, request_id,
+               {.status = 405,
+                .type = "invalid_request_error",
+                .code = "method_not_allowed",
+                .message = "Use POST " + std::string(head.path) + "."},
+               endpoint->dialect);
         return nullptr;
     }
-    if (get && head.path == "/healthz") answer_health(exchange, request_id);
-    else if (get && head.path == "/readyz") answer_ready(exchange, request_id);
-    else if (get && head.path == "/metrics") answer_metrics(head, exchange, request_id);
+    if (get && head.path == "/healthz")
+        answer_health(exchange, request_id);
+    else if (get && head.path == "/readyz")
+        answer_ready(exchange, request_id);
+    else if (get && head.path == "/metrics")
+        answer_metrics(head, exchange, request_id);
     else if (get && (head.path == models_path || head.path.starts_with("/v1/models/")))
         answer_models(head, exchange, request_id);
-    else refuse(exchange, request_id, not_found("There is nothing at " + std::string(head.method) + " " +
-                                                std::string(head.path) + "."));
+    else
+        refuse(exchange, request_id,
+               not_found("There is nothing at " + std::string(head.method) + " " +
+                         std::string(head.path) + "."));
     return nullptr;
 }
 
-void Front::refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error, Dialect dialect) {
+void Front::refuse(relay::Exchange& exchange, const std::string& request_id, const ApiError& error,
+                   Dialect dialect) {
     lane_.meters.count_refused(error.status);
     answer_error(exchange, request_id, error, dialect);
 }
@@ -101,9 +125,12 @@ void Front::refuse(relay::Exchange& exchange, const std::string& request_id, con
 std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::RequestHead& head) {
     const auto& routes = lane_.routes();
     const auto now = lane_.now();
-    if (!routes) return std::unexpected(unavailable("The gateway has not heard from its server yet.", seconds(1)));
+    if (!routes)
+        return std::unexpected(
+            unavailable("The gateway has not heard from its server yet.", seconds(1)));
     if (now - lane_.commons.board.last_heard() > lane_.commons.options.staleness_max)
-        return std::unexpected(unavailable("Keys can't be verified: the server was not heard for too long.", seconds(10)));
+        return std::unexpected(unavailable(
+            "Keys can't be verified: the server was not heard for too long.", seconds(10)));
     const auto check = [&](std::string_view authorization) {
         return keys_.check(*routes, lane_.routes_revision(), authorization, now);
     };
@@ -112,16 +139,21 @@ std::expected<const model::FeedKey*, ApiError> Front::caller_of(const relay::Req
     return check(key ? "Bearer " + std::string(*key) : std::string());
 }
 
-std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::RequestHead& head, relay::Exchange& exchange,
-                                                            const ModelEndpoint& endpoint, std::string request_id) {
+std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::RequestHead& head,
+                                                            relay::Exchange& exchange,
+                                                            const ModelEndpoint& endpoint,
+                                                            std::string request_id) {
     const auto key = caller_of(head);
     const auto wrong = key ? check_body_headers(head) : std::optional(key.error());
     if (wrong) {
         refuse(exchange, request_id, *wrong, endpoint.dialect);
         return nullptr;
     }
-    CompletionStart start{.endpoint = &endpoint, .extra_headers = {}, .request_id = std::move(request_id),
-                          .routes = lane_.routes(), .key = *key};
+    CompletionStart start{.endpoint = &endpoint,
+                          .extra_headers = {},
+                          .request_id = std::move(request_id),
+                          .routes = lane_.routes(),
+                          .key = *key};
     if (endpoint.dialect == Dialect::anthropic)
         for (const std::string_view name : {"anthropic-version", "anthropic-beta"})
             if (const auto* value = head.find(name))
@@ -129,7 +161,8 @@ std::unique_ptr<relay::RequestSink> Front::start_completion(const relay::Request
     return std::make_unique<Completion>(lane_, exchange, std::move(start));
 }
 
-void Front::answer_models(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id) {
+void Front::answer_models(const relay::RequestHead& head, relay::Exchange& exchange,
+                          const std::string& request_id) {
     const auto key = caller_of(head);
     if (!key) return refuse(exchange, request_id, key.error());
     const auto& routes = *lane_.routes();
@@ -155,25 +188,30 @@ void Front::answer_models(const relay::RequestHead& head, relay::Exchange& excha
 
 void Front::answer_health(relay::Exchange& exchange, const std::string& request_id) {
     const bool routes = lane_.routes() != nullptr;
-    answer_json(exchange, request_id, routes ? R"({"status":"ok"})" : R"({"status":"ok","routes":"none yet"})");
+    answer_json(exchange, request_id,
+                routes ? R"({"status":"ok"})" : R"({"status":"ok","routes":"none yet"})");
 }
 
-// Ready: a call with a good key would be taken. Alive without being so is no reason to start it anew.
+// Ready: a call with a good key would be taken. Alive without being so is no reason to start it
+// anew.
 void Front::answer_ready(relay::Exchange& exchange, const std::string& request_id) {
     auto& commons = lane_.commons;
     const auto age = lane_.now() - commons.board.last_heard();
-    const char* wrong = !lane_.routes()                        ? "no routes from the server yet"
-                        : age > commons.options.staleness_max ? "the server was not heard for too long"
-                        : !commons.journal.healthy()          ? "usage can't be recorded"
-                                                              : nullptr;
+    const char* wrong = !lane_.routes() ? "no routes from the server yet"
+                        : age > commons.options.staleness_max
+                            ? "the server was not heard for too long"
+                        : !commons.journal.healthy() ? "usage can't be recorded"
+                                                     : nullptr;
     if (wrong) return refuse(exchange, request_id, unavailable(wrong, seconds(1)));
     answer_json(exchange, request_id, R"({"status":"ready"})");
 }
 
 // Names of services are no public matter: without a key only this host may look.
-void Front::answer_metrics(const relay::RequestHead& head, relay::Exchange& exchange, const std::string& request_id) {
+void Front::answer_metrics(const relay::RequestHead& head, relay::Exchange& exchange,
+                           const std::string& request_id) {
     if (!exchange.peer().loopback()) {
-        if (const auto key = caller_of(head); !key) return refuse(exchange, request_id, key.error());
+        if (const auto key = caller_of(head); !key)
+            return refuse(exchange, request_id, key.error());
     }
     auto& metrics = lane_.commons.metrics;
     telemetry::measure_process(metrics);
@@ -183,10 +221,14 @@ void Front::answer_metrics(const relay::RequestHead& head, relay::Exchange& exch
         held += load.waiting;
         in_flight += load.in_flight;
     }
-    metrics.gauge("tandem_gateway_held_requests", "Requests that wait for a replica.").set(static_cast<double>(held));
-    metrics.gauge("tandem_gateway_requests_in_flight", "Requests at a replica.").set(static_cast<double>(in_flight));
+    metrics.gauge("tandem_gateway_held_requests", "Requests that wait for a replica.")
+        .set(static_cast<double>(held));
+    metrics.gauge("tandem_gateway_requests_in_flight", "Requests at a replica.")
+        .set(static_cast<double>(in_flight));
     auto& journal = lane_.commons.journal;
-    metrics.gauge("tandem_gateway_usage_rows_unshipped", "Usage rows that the server has not booked yet.")
+    metrics
+        .gauge("tandem_gateway_usage_rows_unshipped",
+               "Usage rows that the server has not booked yet.")
         .set(static_cast<double>(journal.synced() - journal.acknowledged()));
     exchange.respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
                       .headers = "X-Request-Id: " + request_id + "\r\n"},

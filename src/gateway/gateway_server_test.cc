@@ -7,8 +7,11 @@
 namespace tandem::gateway {
 namespace {
 
-const std::string answer = R"({"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}})";
-void answers(http::Request, http::Responder responder) { responder.respond(200, answer); }
+const std::string answer =
+    R"({"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}})";
+void answers(http::Request, http::Responder responder) {
+    responder.respond(200, answer);
+}
 const std::string ask = R"({"model":"tiny"})";
 
 TEST_F(GatewayTest, request_for_a_sleeping_service_is_held_and_wakes_it) {
@@ -16,7 +19,8 @@ TEST_F(GatewayTest, request_for_a_sleeping_service_is_held_and_wakes_it) {
     publish({service("tiny", {})});
     start();
     auto waiting = std::async(std::launch::async, [&] { return send(call(ask)); });
-    EXPECT_TRUE(eventually([&] { return played_.most_waiting() == 1; })) << "the server hears of it at once";
+    EXPECT_TRUE(eventually([&] { return played_.most_waiting() == 1; }))
+        << "the server hears of it at once";
     EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
     publish({service("tiny", {engine.endpoint()})});
     EXPECT_EQ(waiting.get().status, 200);
@@ -36,7 +40,8 @@ TEST_F(GatewayTest, held_requests_are_released_only_as_replicas_have_room) {
     std::vector<std::future<int>> calls;
     for (int i = 0; i < 7; ++i)
         calls.push_back(std::async(std::launch::async, [&] {
-            auto own = http::Client::make({.server = *http::parse_url("http://" + gateway_->endpoint().text())});
+            auto own = http::Client::make(
+                {.server = *http::parse_url("http://" + gateway_->endpoint().text())});
             const auto response = (*own)->send(call(ask));
             return response ? response->status : 0;
         }));
@@ -121,7 +126,8 @@ TEST_F(GatewayTest, two_gateways_together_stay_within_the_keys_limits) {
     auto second = Gateway::start(second_options, {}, metrics_);
     ASSERT_TRUE(second);
     ASSERT_TRUE(eventually([&] { return (*second)->connected(); }));
-    auto other = http::Client::make({.server = *http::parse_url("http://" + (*second)->endpoint().text())});
+    auto other =
+        http::Client::make({.server = *http::parse_url("http://" + (*second)->endpoint().text())});
     for (int i = 0; i < 30; ++i) {
         send(call(ask));
         ASSERT_TRUE((*other)->send(call(ask)));

@@ -29,7 +29,9 @@ void end_record(std::string& out, std::size_t begin) {
     put_u32(out.data() + begin + 4, crypto::crc32(body));
 }
 
-std::uint32_t record_size(std::string_view records) { return read_u32(records.data()); }
+std::uint32_t record_size(std::string_view records) {
+    return read_u32(records.data());
+}
 
 std::optional<std::string_view> take_record(std::string_view text) {
     if (text.size() < 8) return std::nullopt;

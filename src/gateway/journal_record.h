@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of the journal's segments: u32 length, u32 CRC-32 of the text, text; both numbers little-endian.
+// A record of the journal's segments: u32 length, u32 CRC-32 of the text, text; both numbers
+// little-endian.
 #pragma once
 
 #include <cstdint>

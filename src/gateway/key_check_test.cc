@@ -11,7 +11,10 @@ namespace {
 TEST(KeyMemo, known_key_is_believed_only_until_it_expires_or_its_table_changes) {
     const auto made = crypto::make_api_key();
     const std::string header = "Bearer " + std::string(made.text.reveal());
-    const model::FeedKey key{.key_id = made.key_id, .digest = made.digest, .subject = "user:a", .expires = Instant{1000}};
+    const model::FeedKey key{.key_id = made.key_id,
+                             .digest = made.digest,
+                             .subject = "user:a",
+                             .expires = Instant{1000}};
     const auto table = RouteTable::apply(nullptr, {.full = true, .keys = {key}});
     KeyMemo memo({1, 2});
     for (int i = 0; i < 3; ++i) {
@@ -22,7 +25,8 @@ TEST(KeyMemo, known_key_is_believed_only_until_it_expires_or_its_table_changes) 
         EXPECT_FALSE(memo.check(*table, 1, header.substr(0, header.size() - 1), Instant{999}));
     }
     EXPECT_FALSE(memo.check(*table, 1, header, Instant{1000})) << "expired";
-    const auto without = RouteTable::apply(table.get(), {.full = false, .keys_gone = {made.key_id}});
+    const auto without =
+        RouteTable::apply(table.get(), {.full = false, .keys_gone = {made.key_id}});
     EXPECT_FALSE(memo.check(*without, 2, header, Instant{999})) << "revoked";
     EXPECT_FALSE(memo.check(*table, 1, "", Instant{0}));
 }

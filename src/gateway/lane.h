@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests work with. Commons: one per gateway, shared by all loops. Lane: one per loop, its own thread only.
+// What requests work with. Commons: one per gateway, shared by all loops. Lane: one per loop, its
+// own thread only.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,7 @@ class Lane {
         return table_;
     }
     Instant now() const { return commons.clock.at(loop.now_us()); }  // of this round
-    std::uint64_t routes_revision() const { return revision_; }  // of what routes() gave last
+    std::uint64_t routes_revision() const { return revision_; }      // of what routes() gave last
 
     Commons& commons;
     relay::Loop& loop;

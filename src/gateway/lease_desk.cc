@@ -10,15 +10,19 @@ namespace tandem::gateway {
 LeaseDesk::LeaseDesk(std::string file, Instant now, std::function<void()> wake)
     : file_(std::move(file)), wake_(std::move(wake)), holder_(now.ms) {
     const auto text = read_file(file_);
-    if (!text) return;  // the first start; an unreadable file is no reason not to start: shares are asked for again
+    if (!text)
+        return;  // the first start; an unreadable file is no reason not to start: shares are asked
+                 // for again
     const auto line_end = text->find('\n');
     const auto sequence = parse_integer(std::string_view(*text).substr(0, line_end));
     if (!sequence || line_end == std::string::npos) return;
-    const auto grants = codec::decode<std::vector<model::LeaseGrant>>(std::string_view(*text).substr(line_end + 1));
+    const auto grants =
+        codec::decode<std::vector<model::LeaseGrant>>(std::string_view(*text).substr(line_end + 1));
     if (grants) holder_.resume({.sequence = *sequence, .grants = *grants}, now);
 }
 
-traffic::AdmissionResult LeaseDesk::admit(std::string_view key_id, const traffic::KeyLimits& limits, Instant now) {
+traffic::AdmissionResult LeaseDesk::admit(std::string_view key_id, const traffic::KeyLimits& limits,
+                                          Instant now) {
     if (limits.rate <= 0 && limits.concurrency <= 0) return {};
     const std::lock_guard lock(mutex_);
     return holder_.admit(key_id, limits, now);
@@ -47,8 +51,8 @@ traffic::LeaseHolder::Batch LeaseDesk::due(Instant now) {
     return holder_.due(now);
 }
 
-void LeaseDesk::on_grants(const traffic::LeaseHolder::Batch& batch, const std::vector<model::LeaseGrant>& grants,
-                          Instant now) {
+void LeaseDesk::on_grants(const traffic::LeaseHolder::Batch& batch,
+                          const std::vector<model::LeaseGrant>& grants, Instant now) {
     traffic::LeaseHolder::Held held;
     std::vector<std::shared_ptr<Parked>> waiting;
     {

@@ -4,25 +4,34 @@
 namespace tandem::gateway {
 
 telemetry::Counter Meters::requests(std::string_view service, int status) {
-    return registry_.counter("tandem_gateway_requests_total", "Requests answered, by service and HTTP status.",
-                             {{"service", std::string(service)}, {"status", std::to_string(status)}});
+    return registry_.counter(
+        "tandem_gateway_requests_total", "Requests answered, by service and HTTP status.",
+        {{"service", std::string(service)}, {"status", std::to_string(status)}});
 }
 
 Meters::Service& Meters::service(std::string_view name) {
     if (const auto found = services_.find(name); found != services_.end()) return found->second;
-    if (services_.size() > 10'000) services_.clear();  // handles only; the registry keeps the counts
+    if (services_.size() > 10'000)
+        services_.clear();  // handles only; the registry keeps the counts
     const std::string text(name);
     const auto tokens = [&](const char* kind) {
-        return registry_.counter("tandem_gateway_tokens_total", "Tokens metered, by service and kind.",
+        return registry_.counter("tandem_gateway_tokens_total",
+                                 "Tokens metered, by service and kind.",
                                  {{"service", text}, {"kind", kind}});
     };
-    return services_.emplace(text, Service{
-        .ttft = registry_.histogram("tandem_gateway_time_to_first_token_seconds",
-                                    "From the request's last byte to the first content.",
-                                    telemetry::latency_buckets(), {{"service", text}}),
-        .total = registry_.histogram("tandem_gateway_request_seconds", "From the request's last byte to the end.",
-                                     telemetry::latency_buckets(), {{"service", text}}),
-        .prompt = tokens("prompt"), .cached = tokens("cached"), .completion = tokens("completion")})
+    return services_
+        .emplace(
+            text,
+            Service{
+                .ttft = registry_.histogram("tandem_gateway_time_to_first_token_seconds",
+                                            "From the request's last byte to the first content.",
+                                            telemetry::latency_buckets(), {{"service", text}}),
+                .total = registry_.histogram("tandem_gateway_request_seconds",
+                                             "From the request's last byte to the end.",
+                                             telemetry::latency_buckets(), {{"service", text}}),
+                .prompt = tokens("prompt"),
+                .cached = tokens("cached"),
+                .completion = tokens("completion")})
         .first->second;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meters: the gateway's metrics, with their handles kept by service so that counting is one addition.
-// One per loop; all share one registry. Thread rule: one owner.
+// Meters: the gateway's metrics, with their handles kept by service so that counting is one
+// addition. One per loop; all share one registry. Thread rule: one owner.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace tandem::gateway {
 
 struct RequestMarks {
     int status = 200;
-    double ttft_seconds = -1;   // < 0: no content came
+    double ttft_seconds = -1;  // < 0: no content came
     double total_seconds = 0;
     std::int64_t prompt_tokens = 0;
     std::int64_t cached_tokens = 0;

@@ -32,7 +32,8 @@ class Packer {
   public:
     Packer(char* at, std::size_t room) : begin_(at), at_(at), end_(at + room) {}
     bool add(std::string_view text) {
-        if (text.size() > 0xffff || static_cast<std::size_t>(end_ - at_) < text.size() + 2) return false;
+        if (text.size() > 0xffff || static_cast<std::size_t>(end_ - at_) < text.size() + 2)
+            return false;
         *at_++ = static_cast<char>(text.size() & 0xff);
         *at_++ = static_cast<char>(text.size() >> 8);
         std::memcpy(at_, text.data(), text.size());
@@ -52,7 +53,8 @@ class Unpacker {
     explicit Unpacker(std::string_view text) : rest_(text) {}
     std::string take() {
         if (rest_.size() < 2) return {};
-        const std::size_t size = static_cast<std::uint8_t>(rest_[0]) | static_cast<std::size_t>(static_cast<std::uint8_t>(rest_[1])) << 8;
+        const std::size_t size = static_cast<std::uint8_t>(rest_[0]) |
+                                 static_cast<std::size_t>(static_cast<std::uint8_t>(rest_[1])) << 8;
         const auto text = rest_.substr(2, size);
         rest_.remove_prefix(std::min(rest_.size(), size + 2));
         return std::string(text);
@@ -63,12 +65,15 @@ class Unpacker {
 };
 
 std::uint32_t crc_of_who(const CallSlot& slot) {
-    const std::string_view opened(reinterpret_cast<const char*>(&slot.opened_ms), sizeof slot.opened_ms);
+    const std::string_view opened(reinterpret_cast<const char*>(&slot.opened_ms),
+                                  sizeof slot.opened_ms);
     return crypto::crc32({slot.who, slot.who_size}, crypto::crc32(opened));
 }
 
 // Never 0: that says "at no replica".
-std::uint32_t crc_of_where(const CallSlot& slot) { return crypto::crc32({slot.where, slot.where_size}) | 1U; }
+std::uint32_t crc_of_where(const CallSlot& slot) {
+    return crypto::crc32({slot.where, slot.where_size}) | 1U;
+}
 
 void set_flag(CallSlot& slot, std::uint32_t flag, bool on) {
     const auto flags = slot.flags.load(relaxed);
@@ -80,8 +85,12 @@ std::optional<model::RequestUsage> row_of(const CallSlot& slot) {
     if (slot.who_crc != crc_of_who(slot)) return std::nullopt;  // power failed over it
     const auto flags = slot.flags.load(relaxed);
     Unpacker who({slot.who, slot.who_size});
-    model::RequestUsage row{.request_id = who.take(), .at = {slot.opened_ms}, .key_id = who.take(),
-                            .subject = who.take(), .project = who.take(), .name_space = who.take(),
+    model::RequestUsage row{.request_id = who.take(),
+                            .at = {slot.opened_ms},
+                            .key_id = who.take(),
+                            .subject = who.take(),
+                            .project = who.take(),
+                            .name_space = who.take(),
                             .service = who.take()};
     const auto where_crc = slot.where_crc.load(relaxed);
     const bool sent = where_crc != 0 && where_crc == crc_of_where(slot);
@@ -145,7 +154,8 @@ void OpenCall::prompt_told(std::int64_t prompt, std::int64_t cached) {
     set_flag(*slot_, CallSlot::prompt_told, true);
 }
 
-void OpenCall::mark(bool committed, std::int64_t pieces, std::int64_t ttft_ms, std::int64_t total_ms) {
+void OpenCall::mark(bool committed, std::int64_t pieces, std::int64_t ttft_ms,
+                    std::int64_t total_ms) {
     if (!slot_) return;
     slot_->completion.store(pieces, relaxed);
     slot_->ttft_ms.store(ttft_ms, relaxed);
@@ -155,11 +165,13 @@ void OpenCall::mark(bool committed, std::int64_t pieces, std::int64_t ttft_ms, s
 
 Result<std::unique_ptr<OpenCalls>> OpenCalls::open(const std::string& path, std::size_t slots_max) {
     relay::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    struct stat facts {};
+    struct stat facts{};
     if (!file || ::fstat(file.get(), &facts) != 0) return os_error("opening", errno);
     const auto bytes = static_cast<std::size_t>(facts.st_size);
-    auto calls = std::unique_ptr<OpenCalls>(new OpenCalls(std::move(file), std::max(slots_max, bytes / sizeof(CallSlot))));
-    while (calls->slots_ * sizeof(CallSlot) + block_bytes <= bytes) TANDEM_TRY(calls->map_block(false));
+    auto calls = std::unique_ptr<OpenCalls>(
+        new OpenCalls(std::move(file), std::max(slots_max, bytes / sizeof(CallSlot))));
+    while (calls->slots_ * sizeof(CallSlot) + block_bytes <= bytes)
+        TANDEM_TRY(calls->map_block(false));
     if (calls->blocks_.empty()) TANDEM_TRY(calls->map_block(true));
     return calls;
 }
@@ -168,15 +180,16 @@ OpenCalls::~OpenCalls() {
     for (const Block& block : blocks_) ::munmap(block.slots, block_bytes);
 }
 
-// A fresh block's space is taken first: a store into a page without space would be a signal. What a crash left of half a
-// block is zeros, and taken again.
+// A fresh block's space is taken first: a store into a page without space would be a signal. What a
+// crash left of half a block is zeros, and taken again.
 Status OpenCalls::map_block(bool fresh) {
     const auto offset = static_cast<off_t>(slots_ * sizeof(CallSlot));
     if (fresh) {
         const int error = ::posix_fallocate(file_.get(), offset, static_cast<off_t>(block_bytes));
         if (error != 0) return os_error("enlarging", error);
     }
-    void* at = ::mmap(nullptr, block_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), offset);
+    void* at =
+        ::mmap(nullptr, block_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), offset);
     if (at == MAP_FAILED) return os_error("mapping", errno);
     blocks_.push_back({static_cast<CallSlot*>(at)});
     slots_ += block_slots;
@@ -191,8 +204,8 @@ OpenCall OpenCalls::take(const CallFacts& facts, std::int64_t prompt_guess) {
     if (free_.empty() && (slots_ >= slots_max_ || !map_block(true))) return {};
     CallSlot& slot = *free_.back();
     Packer who(slot.who, sizeof slot.who);
-    for (const std::string_view text : {facts.request_id, facts.key_id, facts.subject, facts.project, facts.name_space,
-                                        facts.service})
+    for (const std::string_view text : {facts.request_id, facts.key_id, facts.subject,
+                                        facts.project, facts.name_space, facts.service})
         if (!who.add(text)) return {};
     free_.pop_back();
     slot.who_size = who.size();
@@ -203,7 +216,8 @@ OpenCall OpenCalls::take(const CallFacts& facts, std::int64_t prompt_guess) {
     slot.where_crc.store(0, relaxed);
     slot.flags.store(facts.streamed ? std::uint32_t{CallSlot::streamed} : 0U, relaxed);
     slot.prompt_guess.store(prompt_guess, relaxed);
-    for (auto* number : {&slot.prompt, &slot.cached, &slot.completion, &slot.status, &slot.ttft_ms, &slot.total_ms})
+    for (auto* number : {&slot.prompt, &slot.cached, &slot.completion, &slot.status, &slot.ttft_ms,
+                         &slot.total_ms})
         number->store(0, relaxed);
     slot.state.store(CallSlot::is_open, std::memory_order_release);
     return OpenCall(slot);
@@ -217,8 +231,10 @@ void OpenCalls::end(OpenCall call, const model::RequestUsage& row) {
     slot.status.store(row.status, relaxed);
     slot.ttft_ms.store(row.ttft_ms, relaxed);
     slot.total_ms.store(row.total_ms, relaxed);
-    slot.flags.store((row.streamed ? std::uint32_t{CallSlot::streamed} : 0U) | (row.aborted ? std::uint32_t{CallSlot::aborted} : 0U) |
-                         (row.estimated ? std::uint32_t{CallSlot::counted} : 0U) | (row.prompt_estimated ? std::uint32_t{CallSlot::prompt_guessed} : 0U) |
+    slot.flags.store((row.streamed ? std::uint32_t{CallSlot::streamed} : 0U) |
+                         (row.aborted ? std::uint32_t{CallSlot::aborted} : 0U) |
+                         (row.estimated ? std::uint32_t{CallSlot::counted} : 0U) |
+                         (row.prompt_estimated ? std::uint32_t{CallSlot::prompt_guessed} : 0U) |
                          (row.gateway_lost ? std::uint32_t{CallSlot::lost} : 0U),
                      relaxed);
     if (row.replica.empty()) slot.where_crc.store(0, relaxed);
@@ -247,7 +263,8 @@ std::vector<OpenCalls::Left> OpenCalls::left() const {
         }
     }
     std::ranges::sort(found, {}, [](const Left& entry) {
-        return std::tuple(entry.row.sequence == 0, entry.row.sequence, entry.row.at, entry.row.request_id);
+        return std::tuple(entry.row.sequence == 0, entry.row.sequence, entry.row.at,
+                          entry.row.request_id);
     });
     return found;
 }

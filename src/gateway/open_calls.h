@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCalls: calls that are going on, in a file that outlives the process. A loop writes plain memory, which is the
-// file's (mmap, shared): a call costs no system call, and a gateway that is killed in mid-stream leaves behind who
-// called what, and the last marks of how far it got. UsageJournal owns it and settles what an earlier life left.
+// OpenCalls: calls that are going on, in a file that outlives the process. A loop writes plain
+// memory, which is the file's (mmap, shared): a call costs no system call, and a gateway that is
+// killed in mid-stream leaves behind who called what, and the last marks of how far it got.
+// UsageJournal owns it and settles what an earlier life left.
 //
-// A slot goes   free ─▶ open ─▶ ended ─▶ free.   open: who and marks count.  ended: the row has its sequence and final
-// numbers; it is freed once the row is in the journal, so that a call is always in one of the two, and told apart
-// when in both: by its sequence.
-// The file grows by blocks whose space is taken beforehand (a full disk is an answer, not a fault) and never shrinks.
-// kill -9 loses nothing; with power, calls that began since the last sync() may be lost.
-// Thread rule: take, give and grow by the journal's lock; a slot's marks by its call's loop; sync by the writer.
+// A slot goes   free ─▶ open ─▶ ended ─▶ free.   open: who and marks count.  ended: the row has its
+// sequence and final numbers; it is freed once the row is in the journal, so that a call is always
+// in one of the two, and told apart when in both: by its sequence. The file grows by blocks whose
+// space is taken beforehand (a full disk is an answer, not a fault) and never shrinks. kill -9
+// loses nothing; with power, calls that began since the last sync() may be lost. Thread rule: take,
+// give and grow by the journal's lock; a slot's marks by its call's loop; sync by the writer.
 #pragma once
 
 #include <atomic>
@@ -36,41 +37,51 @@ struct CallFacts {
     bool streamed = false;
 };
 
-// As it lies in the file: 1,024 bytes, a page holds four. Changing it needs another number in the name.
+// As it lies in the file: 1,024 bytes, a page holds four. Changing it needs another number in the
+// name.
 struct CallSlot {
     enum State : std::uint32_t { is_free = 0, is_open = 1, is_ended = 2 };
-    enum Flag : std::uint32_t { streamed = 1, committed = 2, aborted = 4, counted = 8, prompt_told = 16, lost = 32,
-                                prompt_guessed = 64 };
+    enum Flag : std::uint32_t {
+        streamed = 1,
+        committed = 2,
+        aborted = 4,
+        counted = 8,
+        prompt_told = 16,
+        lost = 32,
+        prompt_guessed = 64
+    };
     std::atomic<std::uint32_t> state;
-    std::uint32_t who_crc;                       // of `who` and opened_ms
-    std::atomic<std::uint32_t> where_crc;        // of `where`; 0: at no replica
+    std::uint32_t who_crc;                 // of `who` and opened_ms
+    std::atomic<std::uint32_t> where_crc;  // of `where`; 0: at no replica
     std::uint16_t who_size;
     std::uint16_t where_size;
     std::atomic<std::uint32_t> flags;
     std::uint32_t reserved;
-    std::int64_t opened_ms;                      // wall time
-    std::int64_t sequence;                       // of an ended one's row
-    std::atomic<std::int64_t> prompt_guess;      // by bytes, see prompt_bound() of completion
+    std::int64_t opened_ms;                  // wall time
+    std::int64_t sequence;                   // of an ended one's row
+    std::atomic<std::int64_t> prompt_guess;  // by bytes, see prompt_bound() of completion
     std::atomic<std::int64_t> prompt;
     std::atomic<std::int64_t> cached;
     std::atomic<std::int64_t> completion;
     std::atomic<std::int64_t> status;
     std::atomic<std::int64_t> ttft_ms;
-    std::atomic<std::int64_t> total_ms;          // until the last mark
+    std::atomic<std::int64_t> total_ms;  // until the last mark
     char who[648];
     char where[280];
 };
 static_assert(sizeof(CallSlot) == 1024 && std::atomic<std::int64_t>::is_always_lock_free);
 
-// One call's slot, from begin to settle. Empty: nothing is kept. A value; who holds it writes the marks.
+// One call's slot, from begin to settle. Empty: nothing is kept. A value; who holds it writes the
+// marks.
 class OpenCall {
   public:
     OpenCall() = default;
     explicit OpenCall(CallSlot& slot) : slot_(&slot) {}
     explicit operator bool() const { return slot_ != nullptr; }
 
-    void sent_to(std::string_view model_version, std::string_view replica);  // before the first byte goes there
-    void failed();                              // that attempt came to nothing
+    void sent_to(std::string_view model_version,
+                 std::string_view replica);  // before the first byte goes there
+    void failed();                           // that attempt came to nothing
     void prompt_told(std::int64_t prompt, std::int64_t cached);
     void mark(bool committed, std::int64_t pieces, std::int64_t ttft_ms, std::int64_t total_ms);
 
@@ -94,7 +105,8 @@ class OpenCalls {
     bool room() const { return !free_.empty() || slots_ < slots_max_; }
     Status sync();
 
-    // What an earlier life left, oldest first: rows as far as they are known, sequence 0 for calls that were open.
+    // What an earlier life left, oldest first: rows as far as they are known, sequence 0 for calls
+    // that were open.
     struct Left {
         OpenCall call;
         model::RequestUsage row;
@@ -105,14 +117,15 @@ class OpenCalls {
     struct Block {
         CallSlot* slots = nullptr;
     };
-    OpenCalls(relay::Fd file, std::size_t slots_max) : file_(std::move(file)), slots_max_(slots_max) {}
+    OpenCalls(relay::Fd file, std::size_t slots_max)
+        : file_(std::move(file)), slots_max_(slots_max) {}
     Status map_block(bool fresh);
 
     relay::Fd file_;
     std::size_t slots_max_;
     std::size_t slots_ = 0;
     std::vector<Block> blocks_;
-    std::vector<CallSlot*> free_;               // the last given is taken first: few pages stay warm
+    std::vector<CallSlot*> free_;  // the last given is taken first: few pages stay warm
 };
 
 }  // namespace tandem::gateway

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parked: a request that waits for something other threads have: a replica, a lease. Whoever has it tells; the
-// request hears it on its own loop. A request that has left in the meantime hears nothing, and what it was given
-// goes to `undelivered`.
+// Parked: a request that waits for something other threads have: a replica, a lease. Whoever has it
+// tells; the request hears it on its own loop. A request that has left in the meantime hears
+// nothing, and what it was given goes to `undelivered`.
 #pragma once
 
 #include <functional>
@@ -35,15 +35,21 @@ class ParkTarget {
 
 class Parked : public std::enable_shared_from_this<Parked> {
   public:
-    Parked(relay::Loop& loop, ParkTarget& target, std::vector<Uid> tried, std::function<void(const Told&)> undelivered)
-        : loop_(loop), target_(&target), tried_(std::move(tried)), undelivered_(std::move(undelivered)) {}
+    Parked(relay::Loop& loop, ParkTarget& target, std::vector<Uid> tried,
+           std::function<void(const Told&)> undelivered)
+        : loop_(loop),
+          target_(&target),
+          tried_(std::move(tried)),
+          undelivered_(std::move(undelivered)) {}
 
-    void leave() { target_ = nullptr; }                     // loop thread
+    void leave() { target_ = nullptr; }                       // loop thread
     const std::vector<Uid>& tried() const { return tried_; }  // replicas that must not be given
-    void tell(Told told) {                                  // any thread
+    void tell(Told told) {                                    // any thread
         loop_.post([self = shared_from_this(), told = std::move(told)] {
-            if (self->target_) self->target_->on_told(told);
-            else self->undelivered_(told);
+            if (self->target_)
+                self->target_->on_told(told);
+            else
+                self->undelivered_(told);
         });
     }
 

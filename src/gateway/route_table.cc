@@ -29,8 +29,10 @@ std::shared_ptr<const ServiceRoute> make_service(const model::FeedService& facts
         auto route = std::make_shared<ReplicaRoute>();
         route->facts = replica;
         route->endpoint = *endpoint;
-        route->fixed_headers = "Host: " + endpoint->text() + "\r\nContent-Type: application/json\r\n";
-        if (!replica.key.empty()) route->fixed_headers += "Authorization: Bearer " + replica.key + "\r\n";
+        route->fixed_headers =
+            "Host: " + endpoint->text() + "\r\nContent-Type: application/json\r\n";
+        if (!replica.key.empty())
+            route->fixed_headers += "Authorization: Bearer " + replica.key + "\r\n";
         service->replicas.push_back(std::move(route));
     }
     return service;
@@ -38,7 +40,8 @@ std::shared_ptr<const ServiceRoute> make_service(const model::FeedService& facts
 
 }  // namespace
 
-std::shared_ptr<const RouteTable> RouteTable::apply(const RouteTable* base, const model::FeedUpdate& update) {
+std::shared_ptr<const RouteTable> RouteTable::apply(const RouteTable* base,
+                                                    const model::FeedUpdate& update) {
     auto table = std::make_shared<RouteTable>();
     if (base && !update.full) {
         table->keys_ = base->keys_;
@@ -47,7 +50,8 @@ std::shared_ptr<const RouteTable> RouteTable::apply(const RouteTable* base, cons
     for (const auto& key : update.keys)
         table->keys_[key.key_id] = std::make_shared<const model::FeedKey>(key);
     for (const auto& id : update.keys_gone) table->keys_.erase(id);
-    for (const auto& service : update.services) table->services_[service.uid] = make_service(service);
+    for (const auto& service : update.services)
+        table->services_[service.uid] = make_service(service);
     for (const auto& uid : update.services_gone) table->services_.erase(uid);
     table->generation_ = update.generation;
     table->version_ = update.version;
@@ -57,7 +61,8 @@ std::shared_ptr<const RouteTable> RouteTable::apply(const RouteTable* base, cons
 }
 
 void RouteTable::index() {
-    for (const auto& [uid, service] : services_) names_[service->facts.public_name].push_back(service);
+    for (const auto& [uid, service] : services_)
+        names_[service->facts.public_name].push_back(service);
     for (auto& [name, list] : names_)
         std::ranges::sort(list, {}, [](const auto& service) {
             return std::pair(service->facts.created, service->facts.uid);
@@ -78,7 +83,8 @@ std::shared_ptr<const ServiceRoute> RouteTable::find_service(const model::FeedKe
     return nullptr;
 }
 
-std::vector<std::shared_ptr<const ServiceRoute>> RouteTable::services_for(const model::FeedKey& key) const {
+std::vector<std::shared_ptr<const ServiceRoute>> RouteTable::services_for(
+    const model::FeedKey& key) const {
     std::map<std::string, std::shared_ptr<const ServiceRoute>> by_name;
     for (const auto& [uid, service] : services_)
         if (auto meant = find_service(key, service->facts.public_name))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RouteTable: an immutable picture of keys, services and ready replicas, made from feed updates; each request looks
-// at exactly one. RouteBoard holds the current one and when the server was last heard.
-// What a key may not call is not there for it. Of several services of one public name that a key may call, the
-// oldest is meant (ties: smaller uid).
-// Thread rule: tables are read by any thread; the board is any thread's.
+// RouteTable: an immutable picture of keys, services and ready replicas, made from feed updates;
+// each request looks at exactly one. RouteBoard holds the current one and when the server was last
+// heard. What a key may not call is not there for it. Of several services of one public name that a
+// key may call, the oldest is meant (ties: smaller uid). Thread rule: tables are read by any
+// thread; the board is any thread's.
 #pragma once
 
 #include <atomic>
@@ -35,11 +35,13 @@ struct ServiceRoute {
 class RouteTable {
   public:
     // `base` may be null for a full update. A replica whose endpoint can't be parsed is left out.
-    static std::shared_ptr<const RouteTable> apply(const RouteTable* base, const model::FeedUpdate& update);
+    static std::shared_ptr<const RouteTable> apply(const RouteTable* base,
+                                                   const model::FeedUpdate& update);
 
     const model::FeedKey* find_key(std::string_view key_id) const;
     // Null: not there, or not for this key.
-    std::shared_ptr<const ServiceRoute> find_service(const model::FeedKey& key, std::string_view public_name) const;
+    std::shared_ptr<const ServiceRoute> find_service(const model::FeedKey& key,
+                                                     std::string_view public_name) const;
     std::vector<std::shared_ptr<const ServiceRoute>> services_for(const model::FeedKey& key) const;
     const std::map<Uid, std::shared_ptr<const ServiceRoute>>& services() const { return services_; }
     std::int64_t generation() const { return generation_; }
@@ -49,13 +51,18 @@ class RouteTable {
   private:
     struct Hash {
         using is_transparent = void;
-        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+        std::size_t operator()(std::string_view text) const {
+            return std::hash<std::string_view>{}(text);
+        }
     };
     void index();
 
-    std::unordered_map<std::string, std::shared_ptr<const model::FeedKey>, Hash, std::equal_to<>> keys_;
+    std::unordered_map<std::string, std::shared_ptr<const model::FeedKey>, Hash, std::equal_to<>>
+        keys_;
     std::map<Uid, std::shared_ptr<const ServiceRoute>> services_;
-    std::unordered_map<std::string, std::vector<std::shared_ptr<const ServiceRoute>>, Hash, std::equal_to<>> names_;
+    std::unordered_map<std::string, std::vector<std::shared_ptr<const ServiceRoute>>, Hash,
+                       std::equal_to<>>
+        names_;
     std::int64_t generation_ = 0;
     std::int64_t version_ = 0;
     Instant at_{};

@@ -12,8 +12,13 @@ Uid uid(std::uint8_t number) {
     return result;
 }
 
-model::FeedService service(std::uint8_t number, const std::string& name, const std::string& project, std::int64_t created) {
-    return {.uid = uid(number), .public_name = name, .project = project, .name = name, .created = Instant{created},
+model::FeedService service(std::uint8_t number, const std::string& name, const std::string& project,
+                           std::int64_t created) {
+    return {.uid = uid(number),
+            .public_name = name,
+            .project = project,
+            .name = name,
+            .created = Instant{created},
             .replicas = {{.uid = uid(100), .endpoint = "127.0.0.1:9"}}};
 }
 
@@ -21,9 +26,12 @@ const model::FeedKey narrow{.key_id = "narrow", .projects = {"a"}, .services = {
 const model::FeedKey wide{.key_id = "wide", .projects = {"*"}};
 
 TEST(RouteTable, deltas_replace_and_remove_what_they_name) {
-    const auto first = RouteTable::apply(nullptr, {.full = true, .keys = {narrow, wide},
-                                                   .services = {service(1, "chat", "a", 5), service(2, "code", "a", 5)}});
-    const auto second = RouteTable::apply(first.get(), {.full = false, .keys_gone = {"wide"}, .services_gone = {uid(2)}});
+    const auto first = RouteTable::apply(
+        nullptr, {.full = true,
+                  .keys = {narrow, wide},
+                  .services = {service(1, "chat", "a", 5), service(2, "code", "a", 5)}});
+    const auto second = RouteTable::apply(
+        first.get(), {.full = false, .keys_gone = {"wide"}, .services_gone = {uid(2)}});
     EXPECT_TRUE(first->find_key("wide")) << "a table never changes";
     EXPECT_FALSE(second->find_key("wide"));
     EXPECT_TRUE(second->find_key("narrow"));
@@ -36,9 +44,11 @@ TEST(RouteTable, deltas_replace_and_remove_what_they_name) {
 }
 
 TEST(RouteTable, key_sees_only_what_it_may_call) {
-    const auto table = RouteTable::apply(nullptr, {.full = true, .keys = {narrow, wide},
-                                                   .services = {service(1, "chat", "b", 1), service(2, "chat", "a", 9),
-                                                                service(3, "code", "a", 1)}});
+    const auto table = RouteTable::apply(
+        nullptr, {.full = true,
+                  .keys = {narrow, wide},
+                  .services = {service(1, "chat", "b", 1), service(2, "chat", "a", 9),
+                               service(3, "code", "a", 1)}});
     EXPECT_EQ(table->find_service(narrow, "chat")->facts.uid, uid(2)) << "project b is not its own";
     EXPECT_EQ(table->find_service(narrow, "code"), nullptr);
     EXPECT_EQ(table->find_service(wide, "chat")->facts.uid, uid(1)) << "the oldest is meant";

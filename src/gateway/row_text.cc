@@ -40,7 +40,8 @@ void RowText::append_time(std::string& out, Instant at) {
         second_text_.resize(second_text_.rfind('.'));
     }
     const auto ms = static_cast<int>(at.ms % 1000);
-    const char fraction[] = {'.', static_cast<char>('0' + ms / 100), static_cast<char>('0' + ms / 10 % 10),
+    const char fraction[] = {'.', static_cast<char>('0' + ms / 100),
+                             static_cast<char>('0' + ms / 10 % 10),
                              static_cast<char>('0' + ms % 10), 'Z'};
     out.append(second_text_).append(fraction, sizeof fraction);
 }

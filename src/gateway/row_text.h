@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowText: usage rows as JSON, as codec's record of RequestUsage reads them, for the one place that writes them by the
-// ten thousand a second: members with nothing to say (empty, 0, false) are left out, a second's text is made once.
-// Thread rule: one owner.
+// RowText: usage rows as JSON, as codec's record of RequestUsage reads them, for the one place that
+// writes them by the ten thousand a second: members with nothing to say (empty, 0, false) are left
+// out, a second's text is made once. Thread rule: one owner.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class RowText {
     void append_time(std::string& out, Instant at);
 
     std::int64_t second_ = -1;
-    std::string second_text_;   // up to the dot
+    std::string second_text_;  // up to the dot
 };
 
 }  // namespace tandem::gateway

@@ -20,7 +20,9 @@ constexpr Duration contact_noted_every = seconds(30);
 constexpr int pause_first_ms = 50;
 constexpr int pause_max_ms = 1000;
 
-std::string routes_file(const GatewayOptions& options) { return options.home + "/routes.json"; }
+std::string routes_file(const GatewayOptions& options) {
+    return options.home + "/routes.json";
+}
 
 Result<std::vector<model::LeaseGrant>> read_grants(std::string_view text) {
     TANDEM_LET(document, codec::parse_json(text));
@@ -48,7 +50,8 @@ void load_routes(const LinkParts& parts) {
     if (!text) return;
     const auto update = codec::decode<model::FeedUpdate>(*text);
     if (!update) {
-        parts.log.warn("routes on disk can't be read; waiting for the server", {{"error", update.error().message}});
+        parts.log.warn("routes on disk can't be read; waiting for the server",
+                       {{"error", update.error().message}});
         return;
     }
     std::error_code error;
@@ -70,18 +73,24 @@ Result<std::unique_ptr<ServerLink>> ServerLink::make(LinkParts parts) {
         new ServerLink(std::move(parts), std::move(feed), std::move(posts), std::move(usage)));
 }
 
-ServerLink::ServerLink(LinkParts parts, std::unique_ptr<http::Client> feed, std::unique_ptr<http::Client> posts,
-                       std::unique_ptr<http::Client> usage)
-    : parts_(std::move(parts)), feed_client_(std::move(feed)), post_client_(std::move(posts)),
+ServerLink::ServerLink(LinkParts parts, std::unique_ptr<http::Client> feed,
+                       std::unique_ptr<http::Client> posts, std::unique_ptr<http::Client> usage)
+    : parts_(std::move(parts)),
+      feed_client_(std::move(feed)),
+      post_client_(std::move(posts)),
       usage_client_(std::move(usage)),
-      shipper_(parts_.journal, parts_.options.name, [this](std::string body) -> Result<std::int64_t> {
-          TANDEM_LET(text, post(*usage_client_, codec::usage_path, std::move(body)));
-          TANDEM_LET(document, codec::parse_json(text));
-          const auto* sequence = document.find("sequence");
-          return sequence ? parse_integer(sequence->text) : invalid_field("sequence", "is missing");
-      }) {}
+      shipper_(parts_.journal, parts_.options.name,
+               [this](std::string body) -> Result<std::int64_t> {
+                   TANDEM_LET(text, post(*usage_client_, codec::usage_path, std::move(body)));
+                   TANDEM_LET(document, codec::parse_json(text));
+                   const auto* sequence = document.find("sequence");
+                   return sequence ? parse_integer(sequence->text)
+                                   : invalid_field("sequence", "is missing");
+               }) {}
 
-ServerLink::~ServerLink() { stop(); }
+ServerLink::~ServerLink() {
+    stop();
+}
 
 void ServerLink::start() {
     feed_thread_ = std::thread([this] { run_feed(); });
@@ -115,7 +124,8 @@ bool ServerLink::pause(int ms) {
     return !stopping_;
 }
 
-// --- feed ---------------------------------------------------------------------------------------------------
+// --- feed
+// ---------------------------------------------------------------------------------------------------
 
 void ServerLink::run_feed() {
     int wait_ms = pause_first_ms;
@@ -126,8 +136,9 @@ void ServerLink::run_feed() {
         parts_.leases.lost();
         if (was_connected) wait_ms = pause_first_ms;
         if (was_connected || wait_ms == pause_first_ms)
-            parts_.log.warn("no feed from the server; going on with what is known",
-                            {{"reason", ended ? std::string("closed by the server") : ended.error().message}});
+            parts_.log.warn(
+                "no feed from the server; going on with what is known",
+                {{"reason", ended ? std::string("closed by the server") : ended.error().message}});
         if (!pause(wait_ms)) return;
         wait_ms = std::min(wait_ms * 2, pause_max_ms);
     }
@@ -137,24 +148,27 @@ Status ServerLink::read_feed() {
     http::SseReader reader(64 * 1024 * 1024);
     int status = 0;
     http::StreamReader handlers{
-        .on_head = [&](const http::Response& head) {
-            status = head.status;
-            return head.status == 200;
-        },
-        .on_chunk = [&](std::string_view bytes) {
-            note_contact();
-            const auto events = reader.feed(bytes);
-            if (!events) return false;
-            for (const auto& event : *events)
-                if (event.event == codec::snapshot_event || event.event == codec::delta_event)
-                    take_update(event.data);
-            return !stopping_.load();
-        }};
-    const http::Call call{.target = std::string(codec::feed_path) + "?gateway=" +
-                                    http::encode_component(parts_.options.name),
+        .on_head =
+            [&](const http::Response& head) {
+                status = head.status;
+                return head.status == 200;
+            },
+        .on_chunk =
+            [&](std::string_view bytes) {
+                note_contact();
+                const auto events = reader.feed(bytes);
+                if (!events) return false;
+                for (const auto& event : *events)
+                    if (event.event == codec::snapshot_event || event.event == codec::delta_event)
+                        take_update(event.data);
+                return !stopping_.load();
+            }};
+    const http::Call call{.target = std::string(codec::feed_path) +
+                                    "?gateway=" + http::encode_component(parts_.options.name),
                           .headers = {{"Accept", "text/event-stream"}}};
     TANDEM_TRY(feed_client_->stream(call, std::move(handlers), &cancel_));
-    if (status != 200) return fail(ErrorCode::unavailable, "the server answered " + std::to_string(status));
+    if (status != 200)
+        return fail(ErrorCode::unavailable, "the server answered " + std::to_string(status));
     return {};
 }
 
@@ -164,13 +178,15 @@ void ServerLink::note_contact() {
     if (now - contact_noted_ < contact_noted_every) return;
     contact_noted_ = now;  // the file's age says how old the knowledge is when a new life begins
     std::error_code error;
-    std::filesystem::last_write_time(routes_file(parts_.options), std::filesystem::file_time_type::clock::now(), error);
+    std::filesystem::last_write_time(routes_file(parts_.options),
+                                     std::filesystem::file_time_type::clock::now(), error);
 }
 
 void ServerLink::take_update(const std::string& text) {
     const auto update = codec::decode<model::FeedUpdate>(text);
     if (!update) {
-        parts_.log.error("an update of the feed can't be read", {{"error", update.error().message}});
+        parts_.log.error("an update of the feed can't be read",
+                         {{"error", update.error().message}});
         return;
     }
     const auto base = parts_.board.get();
@@ -179,20 +195,27 @@ void ServerLink::take_update(const std::string& text) {
     parts_.dispatcher.update(*table);
     parts_.board.set(table);
     if (!connected_.exchange(true))
-        parts_.log.info("feed connected", {{"generation", update->generation}, {"version", update->version}});
-    if (auto kept = replace_file(routes_file(parts_.options), codec::encode(table->snapshot())); !kept)
+        parts_.log.info("feed connected",
+                        {{"generation", update->generation}, {"version", update->version}});
+    if (auto kept = replace_file(routes_file(parts_.options), codec::encode(table->snapshot()));
+        !kept)
         parts_.log.warn("routes can't be kept on disk", {{"error", kept.error().message}});
     wake();
 }
 
-// --- leases and load ----------------------------------------------------------------------------------------
+// --- leases and load
+// ----------------------------------------------------------------------------------------
 
-Result<std::string> ServerLink::post(http::Client& client, std::string_view path, std::string body) {
-    const http::Call call{.method = "POST", .target = std::string(path),
-                          .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
+Result<std::string> ServerLink::post(http::Client& client, std::string_view path,
+                                     std::string body) {
+    const http::Call call{.method = "POST",
+                          .target = std::string(path),
+                          .headers = {{"Content-Type", "application/json"}},
+                          .body = std::move(body)};
     TANDEM_LET(response, client.send(call, &cancel_));
     if (response.status != 200 && response.status != 204)
-        return fail(ErrorCode::unavailable, std::string(path) + " was answered " + std::to_string(response.status));
+        return fail(ErrorCode::unavailable,
+                    std::string(path) + " was answered " + std::to_string(response.status));
     return std::move(response.body);
 }
 
@@ -213,7 +236,8 @@ void ServerLink::run_posts() {
             continue;
         }
         wait_ms = std::clamp(wait_ms * 2, pause_first_ms, pause_max_ms);
-        if (!pause(pause_first_ms)) return;  // also when requests keep waking: no busy loop at a dead server
+        if (!pause(pause_first_ms))
+            return;  // also when requests keep waking: no busy loop at a dead server
     }
 }
 
@@ -237,7 +261,8 @@ bool ServerLink::post_leases() {
     return true;
 }
 
-// What changed, and everything once a second while there is load; services that have become quiet are said so once.
+// What changed, and everything once a second while there is load; services that have become quiet
+// are said so once.
 bool ServerLink::post_load() {
     const auto now = parts_.clock.now();
     std::map<Uid, model::ServiceLoad> current;
@@ -258,7 +283,8 @@ bool ServerLink::post_load() {
     return true;
 }
 
-// --- usage --------------------------------------------------------------------------------------------------
+// --- usage
+// --------------------------------------------------------------------------------------------------
 
 void ServerLink::run_usage() {
     int wait_ms = pause_first_ms;
@@ -268,7 +294,8 @@ void ServerLink::run_usage() {
         const auto shipped = shipper_.step();
         if (shipped) {
             wait_ms = pause_first_ms;
-            if (*shipped && !shipper_.full() && !pause(pause_first_ms)) return;  // gathers: fewer, larger batches
+            if (*shipped && !shipper_.full() && !pause(pause_first_ms))
+                return;  // gathers: fewer, larger batches
             continue;
         }
         if (!pause(wait_ms)) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerLink: all that a gateway has to do with its server, on three threads: the feed (snapshot and deltas, kept on
-// disk too), leases and load, usage rows. Each goes on by itself when the server is away, and comes back with a
-// growing pause (up to a second). Nothing on the data path waits for it.
-// Thread rule: start and stop by the owner; wake() from any thread.
+// ServerLink: all that a gateway has to do with its server, on three threads: the feed (snapshot
+// and deltas, kept on disk too), leases and load, usage rows. Each goes on by itself when the
+// server is away, and comes back with a growing pause (up to a second). Nothing on the data path
+// waits for it. Thread rule: start and stop by the owner; wake() from any thread.
 #pragma once
 
 #include <atomic>
@@ -47,12 +47,12 @@ class ServerLink {
 
     void start();
     void stop();
-    void wake();            // leases or a sleeping service can't wait for the next second
+    void wake();  // leases or a sleeping service can't wait for the next second
     bool connected() const { return connected_.load(); }
 
   private:
-    ServerLink(LinkParts parts, std::unique_ptr<http::Client> feed, std::unique_ptr<http::Client> posts,
-               std::unique_ptr<http::Client> usage);
+    ServerLink(LinkParts parts, std::unique_ptr<http::Client> feed,
+               std::unique_ptr<http::Client> posts, std::unique_ptr<http::Client> usage);
     void run_feed();
     Status read_feed();
     void take_update(const std::string& text);
@@ -62,7 +62,7 @@ class ServerLink {
     bool post_load();
     void run_usage();
     Result<std::string> post(http::Client& client, std::string_view path, std::string body);
-    bool pause(int ms);     // false: stopping
+    bool pause(int ms);  // false: stopping
 
     LinkParts parts_;
     std::unique_ptr<http::Client> feed_client_;
@@ -75,9 +75,9 @@ class ServerLink {
     std::mutex mutex_;
     std::condition_variable woken_;
     bool wake_ = false;
-    std::map<Uid, model::ServiceLoad> reported_;   // posts thread only
+    std::map<Uid, model::ServiceLoad> reported_;  // posts thread only
     Instant load_sent_{};
-    Instant contact_noted_{};                      // feed thread only
+    Instant contact_noted_{};  // feed thread only
     std::thread feed_thread_;
     std::thread post_thread_;
     std::thread usage_thread_;

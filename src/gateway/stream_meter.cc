@@ -19,14 +19,18 @@ bool stands_at(std::string_view text, std::size_t at) {
     return word == usage_name || word == error_name;
 }
 
-// Of each event of each stream this is asked: sixteen places at once are looked at for a quote and the first letter.
+// Of each event of each stream this is asked: sixteen places at once are looked at for a quote and
+// the first letter.
 bool mentions_usage_or_error(std::string_view text) {
     std::size_t at = 0;
 #if defined(__SSE2__)
-    const auto load = [&](std::size_t from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + from)); };
+    const auto load = [&](std::size_t from) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + from));
+    };
     for (; at + 17 <= text.size(); at += 16) {
         const auto next = load(at + 1);
-        const auto letter = _mm_or_si128(_mm_cmpeq_epi8(next, _mm_set1_epi8('u')), _mm_cmpeq_epi8(next, _mm_set1_epi8('e')));
+        const auto letter = _mm_or_si128(_mm_cmpeq_epi8(next, _mm_set1_epi8('u')),
+                                         _mm_cmpeq_epi8(next, _mm_set1_epi8('e')));
         const auto found = _mm_and_si128(_mm_cmpeq_epi8(load(at), _mm_set1_epi8('"')), letter);
         for (auto mask = static_cast<unsigned>(_mm_movemask_epi8(found)); mask; mask &= mask - 1)
             if (stands_at(text, at + static_cast<std::size_t>(std::countr_zero(mask)))) return true;
@@ -57,8 +61,8 @@ void StreamMeter::on_frame(const traffic::SseFrame& frame) {
         done_ = true;
         return pass(frame.raw);
     }
-    // Once content flows, an event is looked into only when it may tell usage or an error: as JSON text these names
-    // stand there unescaped or not at all.
+    // Once content flows, an event is looked into only when it may tell usage or an error: as JSON
+    // text these names stand there unescaped or not at all.
     if (content_frames_ > 0 && !mentions_usage_or_error(frame.data)) {
         ++content_frames_;
         return pass(frame.raw);
@@ -66,7 +70,8 @@ void StreamMeter::on_frame(const traffic::SseFrame& frame) {
     look_into(frame);
 }
 
-// Every event has its name before its data; the pieces of the answer, which are nearly all, need no more than that.
+// Every event has its name before its data; the pieces of the answer, which are nearly all, need no
+// more than that.
 void StreamMeter::look_into_message(const traffic::SseFrame& frame) {
     pass(frame.raw);
     if (content_frames_ > 0 && frame.raw.starts_with("event: content_block_delta")) {
@@ -101,7 +106,8 @@ void StreamMeter::look_into(const traffic::SseFrame& frame) {
     }
     if (!strip_.usage) return pass(frame.raw);
     if (scan.usage() && scan.no_choices()) return;  // the event that only our asking has brought
-    if (scan.null_usage_end() == 0 || frame.data_at == std::string_view::npos) return pass(frame.raw);
+    if (scan.null_usage_end() == 0 || frame.data_at == std::string_view::npos)
+        return pass(frame.raw);
     pass(frame.raw.substr(0, frame.data_at + scan.null_usage_begin()));
     pass(frame.raw.substr(frame.data_at + scan.null_usage_end()));
 }

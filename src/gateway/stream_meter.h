@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamMeter: reads a stream of completion events as it passes: where content begins, how many pieces were
-// delivered, what usage the engine tells, whether it ended properly. Bytes go out as they came, in as few runs as
-// possible; only where something was asked for on the caller's behalf (`strip`) it is taken out again: the extra usage
-// event and null usage members, events of progress over the prompt. Thread rule: one owner.
+// StreamMeter: reads a stream of completion events as it passes: where content begins, how many
+// pieces were delivered, what usage the engine tells, whether it ended properly. Bytes go out as
+// they came, in as few runs as possible; only where something was asked for on the caller's behalf
+// (`strip`) it is taken out again: the extra usage event and null usage members, events of progress
+// over the prompt. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace tandem::gateway {
 
 class StreamOutput {
   public:
-    virtual void on_output(std::string_view bytes) = 0;  // whole frames; the view dies with the call
+    virtual void on_output(
+        std::string_view bytes) = 0;  // whole frames; the view dies with the call
 
   protected:
     ~StreamOutput() = default;
@@ -38,10 +40,12 @@ class StreamMeter final : private traffic::SseVisitor {
 
     bool content_seen() const { return content_frames_ > 0; }
     std::int64_t content_frames() const { return content_frames_; }
-    bool done() const { return done_; }       // [DONE] or message_stop has passed
+    bool done() const { return done_; }  // [DONE] or message_stop has passed
     bool error_seen() const { return error_; }
     const std::optional<traffic::TokenUsage>& usage() const { return usage_; }
-    const std::optional<traffic::TokenUsage>& progress() const { return progress_; }  // prompt, cached
+    const std::optional<traffic::TokenUsage>& progress() const {
+        return progress_;
+    }  // prompt, cached
 
   private:
     void on_frame(const traffic::SseFrame& frame) override;
@@ -54,7 +58,7 @@ class StreamMeter final : private traffic::SseVisitor {
     StreamOutput& output_;
     Dialect dialect_;
     traffic::SseScanner scanner_;
-    std::string_view run_;                    // neighbours that go out together
+    std::string_view run_;  // neighbours that go out together
     bool done_ = false;
     bool error_ = false;
     std::int64_t content_frames_ = 0;

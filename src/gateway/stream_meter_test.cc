@@ -17,14 +17,21 @@ struct Sink final : StreamOutput {
     }
 };
 
-std::string chunk(const std::string& inside) { return "data: {\"id\":\"x\"," + inside + "}\n\n"; }
+std::string chunk(const std::string& inside) {
+    return "data: {\"id\":\"x\"," + inside + "}\n\n";
+}
 
-const std::string role = chunk(R"("choices":[{"index":0,"delta":{"role":"assistant","content":null}}],"usage":null)");
-const std::string bare_role = chunk(R"("choices":[{"index":0,"delta":{"role":"assistant","content":null}}])");
-const std::string one = chunk(R"("choices":[{"index":0,"delta":{"content":"say \"usage\""}}],"usage":null)");
-const std::string bare_one = chunk(R"("choices":[{"index":0,"delta":{"content":"say \"usage\""}}])");
+const std::string role =
+    chunk(R"("choices":[{"index":0,"delta":{"role":"assistant","content":null}}],"usage":null)");
+const std::string bare_role =
+    chunk(R"("choices":[{"index":0,"delta":{"role":"assistant","content":null}}])");
+const std::string one =
+    chunk(R"("choices":[{"index":0,"delta":{"content":"say \"usage\""}}],"usage":null)");
+const std::string bare_one =
+    chunk(R"("choices":[{"index":0,"delta":{"content":"say \"usage\""}}])");
 const std::string two = chunk(R"("choices":[{"index":0,"delta":{"content":"世界"}}])");
-const std::string total = chunk(R"("choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9})");
+const std::string total =
+    chunk(R"("choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9})");
 const std::string done = "data: [DONE]\n\n";
 
 TEST(StreamMeter, usage_asked_on_the_callers_behalf_is_taken_out_again) {
@@ -57,7 +64,9 @@ TEST(StreamMeter, usage_is_found_wherever_it_stands_in_an_event) {
     for (std::size_t pad = 0; pad < 70; ++pad) {
         Sink sink;
         StreamMeter meter({.usage = true}, sink);
-        const std::string tail = chunk("\"pad\":\"" + std::string(pad, 'e') + R"(","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2})");
+        const std::string tail =
+            chunk("\"pad\":\"" + std::string(pad, 'e') +
+                  R"(","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2})");
         ASSERT_TRUE(meter.feed(two + tail));
         EXPECT_EQ(meter.usage(), (traffic::TokenUsage{.prompt = 7, .completion = 2})) << pad;
         EXPECT_EQ(sink.text, two);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a gateway between a server and model servers that the test plays, all over loopback in one process.
+// For tests: a gateway between a server and model servers that the test plays, all over loopback in
+// one process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,12 +50,12 @@ class ScriptedEngine {
         limits.body_max = 16 * 1024 * 1024;
         auto server = http::Server::start({.tcp = {{}}, .threads = 2, .limits = limits},
                                           [this](http::Request request, http::Responder responder) {
-            {
-                const std::lock_guard lock(mutex_);
-                requests_.push_back(request);
-            }
-            serve_(std::move(request), std::move(responder));
-        });
+                                              {
+                                                  const std::lock_guard lock(mutex_);
+                                                  requests_.push_back(request);
+                                              }
+                                              serve_(std::move(request), std::move(responder));
+                                          });
         EXPECT_TRUE(server);
         server_ = std::move(*server);
     }
@@ -75,14 +76,17 @@ class ScriptedEngine {
     std::unique_ptr<http::Server> server_;
 };
 
-// The server's side of the wire: feed, leases by the real authority, load, usage by core's cursor rule.
+// The server's side of the wire: feed, leases by the real authority, load, usage by core's cursor
+// rule.
 class PlayedServer {
   public:
     PlayedServer() { come_up(0); }
     void go_down() { server_.reset(); }
     void come_up(std::uint16_t port) {
         auto server = http::Server::start({.tcp = {{.port = port}}, .threads = 2},
-            [this](http::Request request, http::Responder responder) { serve(std::move(request), std::move(responder)); });
+                                          [this](http::Request request, http::Responder responder) {
+                                              serve(std::move(request), std::move(responder));
+                                          });
         ASSERT_TRUE(server) << server.error().message;
         server_ = std::move(*server);
         port_ = server_->port();
@@ -112,7 +116,10 @@ class PlayedServer {
 
   private:
     std::string render() const {
-        return http::render_sse({.id = {}, .event = std::string(current_->full ? codec::snapshot_event : codec::delta_event), .data = codec::encode(*current_)});
+        return http::render_sse(
+            {.id = {},
+             .event = std::string(current_->full ? codec::snapshot_event : codec::delta_event),
+             .data = codec::encode(*current_)});
     }
     void serve(http::Request request, http::Responder responder) {
         const std::lock_guard lock(mutex_);
@@ -124,7 +131,8 @@ class PlayedServer {
             responder.respond(200, grant(request.body));
         } else if (request.path == codec::load_path) {
             const auto load = codec::decode<model::GatewayLoad>(request.body);
-            for (const auto& entry : load->services) most_waiting_ = std::max(most_waiting_, entry.waiting);
+            for (const auto& entry : load->services)
+                most_waiting_ = std::max(most_waiting_, entry.waiting);
             responder.respond({.status = 204});
         } else if (request.path == codec::usage_path) {
             responder.respond(200, book(request.body));
@@ -135,10 +143,12 @@ class PlayedServer {
     std::string grant(const std::string& body) {
         const auto asked = codec::decode<model::LeaseRequested>(body);
         std::vector<traffic::LeaseAuthority::Asked> batch;
-        for (const auto& ask : asked->asks) batch.push_back({.ask = ask, .limits = limits_[ask.key_id]});
+        for (const auto& ask : asked->asks)
+            batch.push_back({.ask = ask, .limits = limits_[ask.key_id]});
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
             std::chrono::system_clock::now().time_since_epoch());
-        return "{\"grants\":" + codec::encode(authority_.ask(asked->gateway, batch, Instant{now.count()})) + "}";
+        return "{\"grants\":" +
+               codec::encode(authority_.ask(asked->gateway, batch, Instant{now.count()})) + "}";
     }
     std::string book(const std::string& body) {
         const auto shipped = codec::decode<model::UsageShipped>(body);
@@ -182,26 +192,41 @@ class GatewayTest : public testing::Test {
         return uid;
     }
     // A service of these replicas, in a project that the key may use.
-    static model::FeedService service(const std::string& name, const std::vector<std::string>& endpoints,
-                                      std::int64_t concurrency = 4, const std::string& project = "default") {
+    static model::FeedService service(const std::string& name,
+                                      const std::vector<std::string>& endpoints,
+                                      std::int64_t concurrency = 4,
+                                      const std::string& project = "default") {
         std::uint8_t sum = 0;
         for (char c : name) sum = static_cast<std::uint8_t>(sum * 31 + c);
-        model::FeedService result{.uid = uid_of(sum), .public_name = name,
-                                  .project = project, .name_space = "default", .name = name,
-                                  .concurrency = concurrency, .created = Instant{1'700'000'000'000}};
+        model::FeedService result{.uid = uid_of(sum),
+                                  .public_name = name,
+                                  .project = project,
+                                  .name_space = "default",
+                                  .name = name,
+                                  .concurrency = concurrency,
+                                  .created = Instant{1'700'000'000'000}};
         std::uint8_t number = 100;
         for (const auto& endpoint : endpoints) {
-            result.replicas.push_back({.uid = uid_of(number), .name = name + "-" + std::to_string(number),
-                                       .endpoint = endpoint, .key = "replica-secret", .model_version = "m.v1"});
+            result.replicas.push_back({.uid = uid_of(number),
+                                       .name = name + "-" + std::to_string(number),
+                                       .endpoint = endpoint,
+                                       .key = "replica-secret",
+                                       .model_version = "m.v1"});
             ++number;
         }
         return result;
     }
-    void publish(std::vector<model::FeedService> services, std::int64_t rate = 0, std::int64_t concurrency = 0) {
+    void publish(std::vector<model::FeedService> services, std::int64_t rate = 0,
+                 std::int64_t concurrency = 0) {
         played_.limit(key_.key_id, {.rate = rate, .concurrency = concurrency});
-        played_.publish({.generation = 1, .full = true,
-                         .keys = {{.key_id = key_.key_id, .digest = key_.digest, .subject = "user:a",
-                                   .projects = {"default"}, .requests_per_minute = rate, .concurrency = concurrency}},
+        played_.publish({.generation = 1,
+                         .full = true,
+                         .keys = {{.key_id = key_.key_id,
+                                   .digest = key_.digest,
+                                   .subject = "user:a",
+                                   .projects = {"default"},
+                                   .requests_per_minute = rate,
+                                   .concurrency = concurrency}},
                          .services = std::move(services)});
     }
     void start() {
@@ -214,14 +239,17 @@ class GatewayTest : public testing::Test {
     http::Client& client() {
         if (!client_) {
             auto made = http::Client::make(
-                {.server = *http::parse_url("http://" + gateway_->endpoint().text()), .total_deadline = seconds(10)});
+                {.server = *http::parse_url("http://" + gateway_->endpoint().text()),
+                 .total_deadline = seconds(10)});
             EXPECT_TRUE(made);
             client_ = std::move(*made);
         }
         return *client_;
     }
-    http::Call call(const std::string& body, const std::string& target = "/v1/chat/completions") const {
-        return {.method = "POST", .target = target,
+    http::Call call(const std::string& body,
+                    const std::string& target = "/v1/chat/completions") const {
+        return {.method = "POST",
+                .target = target,
                 .headers = {{"Content-Type", "application/json"},
                             {"Authorization", "Bearer " + std::string(key_.text.reveal())}},
                 .body = body};

@@ -38,10 +38,12 @@ Result<std::int64_t> read_number(const std::string& path) {
 UsageJournal::UsageJournal(std::string folder, std::int64_t bytes_max)
     : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 
-Result<std::unique_ptr<UsageJournal>> UsageJournal::open(const std::string& folder, std::int64_t bytes_max) {
+Result<std::unique_ptr<UsageJournal>> UsageJournal::open(const std::string& folder,
+                                                         std::int64_t bytes_max) {
     TANDEM_TRY(make_private_folder(folder));
     auto journal = std::unique_ptr<UsageJournal>(new UsageJournal(folder, bytes_max));
-    if (auto loaded = journal->load(); !loaded) return in_context("opening the usage journal", loaded.error());
+    if (auto loaded = journal->load(); !loaded)
+        return in_context("opening the usage journal", loaded.error());
     journal->writer_ = std::thread([raw = journal.get()] { raw->run(); });
     return journal;
 }
@@ -62,7 +64,8 @@ Status UsageJournal::load() {
         epoch_ = *epoch;
     } else if (epoch.error().code == ErrorCode::not_found) {
         epoch_ = std::chrono::duration_cast<std::chrono::milliseconds>(
-                     std::chrono::system_clock::now().time_since_epoch()).count();
+                     std::chrono::system_clock::now().time_since_epoch())
+                     .count();
         TANDEM_TRY(replace_file(folder_ + "/epoch", std::to_string(epoch_)));
     } else {
         return pass_on(epoch.error());
@@ -73,12 +76,14 @@ Status UsageJournal::load() {
     for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
         if (entry.path().extension() != ".rows") continue;
         const auto first = parse_integer(entry.path().stem().string());
-        if (first) segments_.push_back({.first = *first, .bytes = 0, .path = entry.path().string()});
+        if (first)
+            segments_.push_back({.first = *first, .bytes = 0, .path = entry.path().string()});
     }
     if (error) return fail(ErrorCode::unavailable, "listing " + folder_ + ": " + error.message());
     std::ranges::sort(segments_, {}, &Segment::first);
     next_sequence_ = acknowledged_ + 1;
-    for (auto& segment : segments_) TANDEM_TRY(load_segment(segment, &segment == &segments_.back()));
+    for (auto& segment : segments_)
+        TANDEM_TRY(load_segment(segment, &segment == &segments_.back()));
     synced_ = next_sequence_ - 1;
     TANDEM_TRY(open_segment(next_sequence_));
     TANDEM_LET(calls, OpenCalls::open(folder_ + "/calls.1", calls_max));
@@ -86,8 +91,8 @@ Status UsageJournal::load() {
     return settle_left();
 }
 
-// Each call that is left becomes a row, unless its row is in the journal already. They are marked as ended before they
-// are written: a crash between the two finds them so, and settles none twice.
+// Each call that is left becomes a row, unless its row is in the journal already. They are marked
+// as ended before they are written: a crash between the two finds them so, and settles none twice.
 Status UsageJournal::settle_left() {
     std::vector<Pending> rows;
     for (auto& [call, row] : calls_->left()) {
@@ -132,9 +137,11 @@ Status UsageJournal::load_segment(Segment& segment, bool last) {
         ++sequence;
     }
     if (!rest.empty() && !last)
-        return fail(ErrorCode::internal, fmt::format("{} is damaged at byte {}", segment.path, text.size() - rest.size()));
+        return fail(ErrorCode::internal, fmt::format("{} is damaged at byte {}", segment.path,
+                                                     text.size() - rest.size()));
     segment.bytes = static_cast<std::int64_t>(text.size() - rest.size());
-    if (!rest.empty() && ::truncate(segment.path.c_str(), segment.bytes) != 0) return disk_error("cutting", segment.path);
+    if (!rest.empty() && ::truncate(segment.path.c_str(), segment.bytes) != 0)
+        return disk_error("cutting", segment.path);
     next_sequence_ = std::max(next_sequence_, sequence);
     return {};
 }
@@ -186,7 +193,8 @@ std::int64_t UsageJournal::acknowledged() const {
 
 bool UsageJournal::wait_for_rows(std::int64_t after, int ms) {
     std::unique_lock lock(mutex_);
-    written_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return synced_ > after || stopping_ || woken_; });
+    written_.wait_for(lock, std::chrono::milliseconds(ms),
+                      [&] { return synced_ > after || stopping_ || woken_; });
     woken_ = false;
     return synced_ > after;
 }
@@ -199,7 +207,8 @@ void UsageJournal::wake() {
     written_.notify_all();
 }
 
-// True when there are rows or the journal ends; open calls alone are synced when their time has come.
+// True when there are rows or the journal ends; open calls alone are synced when their time has
+// come.
 bool UsageJournal::wait_for_work(std::unique_lock<std::mutex>& lock) {
     const auto has_work = [&] { return !rows_.empty() || stopping_; };
     pending_.wait(lock, [&] { return has_work() || calls_changed_; });
@@ -241,7 +250,8 @@ void UsageJournal::run() {
             continue;
         }
         // Nothing of this batch counts: it goes back in front, and is tried again.
-        rows_.insert(rows_.begin(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+        rows_.insert(rows_.begin(), std::make_move_iterator(rows.begin()),
+                     std::make_move_iterator(rows.end()));
         if (last_chance) return;
         pending_.wait_for(lock, retry_after, [&] { return stopping_; });
     }
@@ -258,14 +268,16 @@ std::shared_ptr<const std::string> UsageJournal::render(const std::vector<Pendin
     return text;
 }
 
-// On failure the file is cut back to what it was, so that a later try does not follow half a record.
+// On failure the file is cut back to what it was, so that a later try does not follow half a
+// record.
 Status UsageJournal::write_out(const std::vector<Pending>& rows) {
     const auto records = render(rows);
     const std::string& text = *records;
     Segment* segment = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        if (segments_.back().bytes >= segment_bytes) TANDEM_TRY(open_segment(rows.front().row.sequence));
+        if (segments_.back().bytes >= segment_bytes)
+            TANDEM_TRY(open_segment(rows.front().row.sequence));
         segment = &segments_.back();  // stays: only this thread adds, and the last is never dropped
     }
     const auto before = segment->bytes;
@@ -283,15 +295,19 @@ Status UsageJournal::write_out(const std::vector<Pending>& rows) {
     }
     const std::lock_guard lock(mutex_);
     segment->bytes += static_cast<std::int64_t>(text.size());
-    keep_recent({.first = rows.front().row.sequence, .last = rows.back().row.sequence,
-                 .segment_first = segment->first, .offset = before, .records = records});
+    keep_recent({.first = rows.front().row.sequence,
+                 .last = rows.back().row.sequence,
+                 .segment_first = segment->first,
+                 .offset = before,
+                 .records = records});
     return {};
 }
 
 void UsageJournal::keep_recent(Recent recent) {
     recent_bytes_ += recent.records->size();
     recent_.push_back(std::move(recent));
-    while (recent_bytes_ > recent_bytes_max || (recent_.size() > 1 && recent_.front().last <= acknowledged_)) {
+    while (recent_bytes_ > recent_bytes_max ||
+           (recent_.size() > 1 && recent_.front().last <= acknowledged_)) {
         recent_bytes_ -= recent_.front().records->size();
         recent_.pop_front();
     }

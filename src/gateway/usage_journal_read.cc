@@ -12,7 +12,8 @@
 
 namespace tandem::gateway {
 
-Result<JournalBatch> UsageJournal::read(std::int64_t from, std::size_t rows_max, std::size_t bytes_max) {
+Result<JournalBatch> UsageJournal::read(std::int64_t from, std::size_t rows_max,
+                                        std::size_t bytes_max) {
     JournalBatch batch{.first_sequence = from, .last_sequence = from - 1};
     if (read_recent(batch, rows_max, bytes_max)) return batch;
     return read_file_from(from, rows_max, bytes_max);
@@ -27,7 +28,8 @@ bool UsageJournal::read_recent(JournalBatch& batch, std::size_t rows_max, std::s
         if (recent_.empty() || recent_.front().first > batch.first_sequence) return false;
         until = synced_;
         for (const auto& recent : recent_)
-            if (recent.last >= batch.first_sequence && recent.first <= until) pieces.push_back(recent);
+            if (recent.last >= batch.first_sequence && recent.first <= until)
+                pieces.push_back(recent);
     }
     std::size_t bytes = 0;
     for (const auto& piece : pieces) {
@@ -43,13 +45,16 @@ bool UsageJournal::read_recent(JournalBatch& batch, std::size_t rows_max, std::s
             rest.remove_prefix(record_head + size);
             // A later read may have to go on in the file: it need not search there.
             const auto taken = static_cast<std::int64_t>(piece.records->size() - rest.size());
-            cursor_ = {.sequence = sequence + 1, .segment_first = piece.segment_first, .offset = piece.offset + taken};
+            cursor_ = {.sequence = sequence + 1,
+                       .segment_first = piece.segment_first,
+                       .offset = piece.offset + taken};
         }
     }
     return true;
 }
 
-Result<JournalBatch> UsageJournal::read_file_from(std::int64_t from, std::size_t rows_max, std::size_t bytes_max) {
+Result<JournalBatch> UsageJournal::read_file_from(std::int64_t from, std::size_t rows_max,
+                                                  std::size_t bytes_max) {
     Segment segment;
     std::int64_t until = 0;
     {
@@ -60,7 +65,8 @@ Result<JournalBatch> UsageJournal::read_file_from(std::int64_t from, std::size_t
     }
     JournalBatch batch{.first_sequence = from, .last_sequence = from - 1};
     if (from > until) return batch;
-    if (segment.path.empty()) return fail(ErrorCode::internal, fmt::format("row {} is not in the journal", from));
+    if (segment.path.empty())
+        return fail(ErrorCode::internal, fmt::format("row {} is not in the journal", from));
     if (cursor_.sequence != from || cursor_.segment_first != segment.first)
         cursor_ = {.sequence = segment.first, .segment_first = segment.first, .offset = 0};
     relay::Fd file(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC));

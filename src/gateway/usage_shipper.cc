@@ -8,7 +8,8 @@ namespace tandem::gateway {
 namespace {
 
 constexpr std::size_t rows_max = 2'000;
-constexpr std::size_t bytes_max = 640 * 1024;  // below the server's limit of a body, 1 MiB, with its frame
+constexpr std::size_t bytes_max =
+    640 * 1024;  // below the server's limit of a body, 1 MiB, with its frame
 
 #if defined(TANDEM_PLANT_DOUBLE_SHIPPING)
 std::string renumbered(const std::string& text, std::int64_t shift) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// UsageShipper: carries journal rows to the server, each batch until it is acknowledged, one batch at a time and in
-// order. A row keeps its epoch and sequence for ever, so a batch whose answer was lost is sent again and the server
-// passes over what it has booked: each row is booked exactly once.
-// step() does one round; the thread around it is the link's. Thread rule: one owner.
+// UsageShipper: carries journal rows to the server, each batch until it is acknowledged, one batch
+// at a time and in order. A row keeps its epoch and sequence for ever, so a batch whose answer was
+// lost is sent again and the server passes over what it has booked: each row is booked exactly
+// once. step() does one round; the thread around it is the link's. Thread rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ class UsageShipper {
     using Post = std::function<Result<std::int64_t>(std::string body)>;
 
     UsageShipper(UsageJournal& journal, std::string gateway, Post post)
-        : journal_(journal), gateway_(std::move(gateway)), post_(std::move(post)),
+        : journal_(journal),
+          gateway_(std::move(gateway)),
+          post_(std::move(post)),
           next_(journal.acknowledged() + 1) {}
 
     // Ships what is synced, at most one batch. True when there may be more to do at once.

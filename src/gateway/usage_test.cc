@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal and shipping against a server that keeps the cursor rule of core, with lost answers and restarts.
+// Journal and shipping against a server that keeps the cursor rule of core, with lost answers and
+// restarts.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -99,7 +100,8 @@ TEST(UsageShipping, restart_between_booking_and_acknowledgement_books_once) {
     for (int life = 0; life < 5; ++life) {
         auto journal = open_journal(folder);
         UsageShipper shipper(*journal, "gw", server.post());
-        for (int i = 0; i < 7; ++i) append(*journal, std::to_string(life) + "." + std::to_string(i));
+        for (int i = 0; i < 7; ++i)
+            append(*journal, std::to_string(life) + "." + std::to_string(i));
         ASSERT_TRUE(journal->wait_for_rows(life * 7 + 6, 5000));
         server.lose_answers = 1;
         EXPECT_FALSE(shipper.step());  // booked, but this life never hears of it
@@ -121,7 +123,8 @@ TEST(UsageJournal, rows_survive_and_a_torn_tail_is_cut) {
         ASSERT_TRUE(journal->wait_for_rows(1, 5000));
     }
     for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-        if (entry.path().extension() == ".rows" && entry.file_size() > 0) path = entry.path().string();
+        if (entry.path().extension() == ".rows" && entry.file_size() > 0)
+            path = entry.path().string();
     ASSERT_FALSE(path.empty());
     const auto whole = read_file(path);
     ASSERT_TRUE(whole);
@@ -146,12 +149,29 @@ TEST(UsageJournal, rows_survive_and_a_torn_tail_is_cut) {
 
 TEST(UsageJournal, row_s_text_says_what_the_codec_reads) {
     RowText text;
-    auto row = model::RequestUsage{
-        .sequence = 7, .request_id = "r\"1\\", .at = Instant{1'796'060'447'009}, .key_id = "k", .subject = "user:a",
-        .project = "p", .name_space = "n", .service = "s", .model_version = "m.v1", .replica = "s-0", .prompt_tokens = 39,
-        .cached_tokens = 7, .completion_tokens = 12, .status = 200, .ttft_ms = 20, .total_ms = 900, .streamed = true,
-        .aborted = true, .estimated = true, .prompt_estimated = true, .gateway_lost = true};
-    for (const auto& sample : {row, model::RequestUsage{.sequence = 8, .at = Instant{1'796'060'448'120}}, row}) {
+    auto row = model::RequestUsage{.sequence = 7,
+                                   .request_id = "r\"1\\",
+                                   .at = Instant{1'796'060'447'009},
+                                   .key_id = "k",
+                                   .subject = "user:a",
+                                   .project = "p",
+                                   .name_space = "n",
+                                   .service = "s",
+                                   .model_version = "m.v1",
+                                   .replica = "s-0",
+                                   .prompt_tokens = 39,
+                                   .cached_tokens = 7,
+                                   .completion_tokens = 12,
+                                   .status = 200,
+                                   .ttft_ms = 20,
+                                   .total_ms = 900,
+                                   .streamed = true,
+                                   .aborted = true,
+                                   .estimated = true,
+                                   .prompt_estimated = true,
+                                   .gateway_lost = true};
+    for (const auto& sample :
+         {row, model::RequestUsage{.sequence = 8, .at = Instant{1'796'060'448'120}}, row}) {
         std::string out;
         text.append(out, sample);
         const auto read = codec::decode<model::RequestUsage>(out);
@@ -176,7 +196,9 @@ TEST(UsageJournal, damage_in_the_middle_is_not_passed_over) {
         append(*journal, "one");
         ASSERT_TRUE(journal->wait_for_rows(0, 5000));
     }
-    { auto second = open_journal(folder); }  // opens a second segment
+    {
+        auto second = open_journal(folder);
+    }  // opens a second segment
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
         if (entry.path().extension() != ".rows" || entry.file_size() == 0) continue;
         auto text = read_file(entry.path().string());
@@ -188,7 +210,8 @@ TEST(UsageJournal, damage_in_the_middle_is_not_passed_over) {
     EXPECT_NE(journal.error().message.find("damaged"), std::string::npos);
 }
 
-// A life of the journal that ends with SIGKILL once `act` has returned. No thread of the test lives at that time.
+// A life of the journal that ends with SIGKILL once `act` has returned. No thread of the test lives
+// at that time.
 void live_and_be_killed(const Folder& folder, const std::function<void(UsageJournal&)>& act) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
@@ -203,8 +226,14 @@ void live_and_be_killed(const Folder& folder, const std::function<void(UsageJour
 }
 
 CallFacts facts(std::string_view id) {
-    return {.request_id = id, .key_id = "k", .subject = "user:a", .project = "p", .name_space = "n", .service = "s",
-            .at = Instant{1'700'000'000'000}, .streamed = true};
+    return {.request_id = id,
+            .key_id = "k",
+            .subject = "user:a",
+            .project = "p",
+            .name_space = "n",
+            .service = "s",
+            .at = Instant{1'700'000'000'000},
+            .streamed = true};
 }
 
 std::vector<model::RequestUsage> all_rows(UsageJournal& journal) {
@@ -212,7 +241,8 @@ std::vector<model::RequestUsage> all_rows(UsageJournal& journal) {
     for (std::int64_t next = 1; next <= journal.synced();) {
         const auto batch = journal.read(next, 100, 1 << 20);
         if (!batch || batch->rows.empty()) break;
-        for (const auto& text : batch->rows) rows.push_back(*codec::decode<model::RequestUsage>(text));
+        for (const auto& text : batch->rows)
+            rows.push_back(*codec::decode<model::RequestUsage>(text));
         next = batch->last_sequence + 1;
     }
     return rows;
@@ -269,8 +299,14 @@ TEST(OpenCalls, call_whose_end_is_not_in_the_journal_yet_is_booked_as_it_ended) 
             const auto id = "r" + std::to_string(i);
             auto call = journal.begin(facts(id), 50);
             call.sent_to("m.v1", "s-0");
-            model::RequestUsage row{.request_id = id, .key_id = "k", .service = "s", .model_version = "m.v1",
-                                    .replica = "s-0", .prompt_tokens = 5, .completion_tokens = i, .status = 200};
+            model::RequestUsage row{.request_id = id,
+                                    .key_id = "k",
+                                    .service = "s",
+                                    .model_version = "m.v1",
+                                    .replica = "s-0",
+                                    .prompt_tokens = 5,
+                                    .completion_tokens = i,
+                                    .status = 200};
             journal.append(std::move(row), call);
             if (i == 20) journal.wait_for_rows(0, 5000);
         }

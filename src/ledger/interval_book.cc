@@ -106,8 +106,8 @@ struct IntervalBook::Inside {
 void IntervalBook::Inside::settle_idle(const DeviceSlot& slot, DeviceRow& device, Instant now) {
     const std::int64_t rest = whole_device - device.occupied();
     TANDEM_ASSERT(rest >= 0, "a device must not be occupied beyond itself");
-    const bool same = device.idle && device.idle->milli == rest && device.idle->pool == device.owner &&
-                      device.idle->state == device.idle_state;
+    const bool same = device.idle && device.idle->milli == rest &&
+                      device.idle->pool == device.owner && device.idle->state == device.idle_state;
     if (same || (!device.idle && rest == 0)) return;
     if (device.idle) close(*device.idle, now);
     device.idle.reset();
@@ -133,7 +133,8 @@ void IntervalBook::restore(const UsageRecord& open, RowId holder) {
         return;
     }
     const DeviceSlot slot{open.node, open.device};
-    if (!inside_->devices.find(slot)) inside_->devices.restore(slot, DeviceRow{.flavor = open.flavor});
+    if (!inside_->devices.find(slot))
+        inside_->devices.restore(slot, DeviceRow{.flavor = open.flavor});
     DeviceRow& device = inside_->devices.edit(slot);
     if (open.owner_kind.empty()) {
         device.owner = open.pool;
@@ -145,7 +146,8 @@ void IntervalBook::restore(const UsageRecord& open, RowId holder) {
     inside_->devices.forget();
 }
 
-void IntervalBook::add_device(const DeviceSlot& slot, const std::string& flavor, const std::string& pool, Instant now) {
+void IntervalBook::add_device(const DeviceSlot& slot, const std::string& flavor,
+                              const std::string& pool, Instant now) {
     DeviceRow& device = inside_->devices.insert(slot, DeviceRow{.flavor = flavor, .owner = pool});
     inside_->settle_idle(slot, device, now);
 }
@@ -157,7 +159,8 @@ void IntervalBook::remove_device(const DeviceSlot& slot, Instant now) {
     inside_->devices.erase(slot);
 }
 
-void IntervalBook::set_owner(const DeviceSlot& slot, const std::string& pool, LedgerState idle_state, Instant now) {
+void IntervalBook::set_owner(const DeviceSlot& slot, const std::string& pool,
+                             LedgerState idle_state, Instant now) {
     const DeviceRow& known = inside_->devices.get(slot);
     if (known.owner == pool && known.idle_state == idle_state) return;
     DeviceRow& device = inside_->devices.edit(slot);
@@ -166,14 +169,16 @@ void IntervalBook::set_owner(const DeviceSlot& slot, const std::string& pool, Le
     inside_->settle_idle(slot, device, now);
 }
 
-bool IntervalBook::has_device(const DeviceSlot& slot) const { return inside_->devices.find(slot) != nullptr; }
+bool IntervalBook::has_device(const DeviceSlot& slot) const {
+    return inside_->devices.find(slot) != nullptr;
+}
 
 void IntervalBook::occupy(const DeviceSlot& slot, RowId id, std::int64_t milli, LedgerState state,
                           const Attribution& who, Instant now, std::optional<Instant> since) {
     const DeviceRow& known = inside_->devices.get(slot);
     const auto share = known.shares.find(id);
-    const bool same = share != known.shares.end() && share->second.state == state && share->second.milli == milli &&
-                      attribution_of(share->second) == who;
+    const bool same = share != known.shares.end() && share->second.state == state &&
+                      share->second.milli == milli && attribution_of(share->second) == who;
     if (same) return;
     const bool turns = share != known.shares.end() && share->second.milli == milli;
     const Instant from = turns ? std::clamp(since.value_or(now), share->second.from, now) : now;
@@ -199,8 +204,10 @@ void IntervalBook::release(const DeviceSlot& slot, RowId id, const Closing& clos
     const UsageRecord share = found->second;
     const Instant ended = std::clamp(closing.ended_at.value_or(now), share.from, now);
     const bool ran_unseen = share.state == LedgerState::held && closing.ran_from.has_value();
-    const Instant began = ran_unseen ? std::clamp(*closing.ran_from, share.from, ended) : share.from;
-    const bool loses = (ran_unseen || share.state == LedgerState::running) && closing.safe_at.has_value();
+    const Instant began =
+        ran_unseen ? std::clamp(*closing.ran_from, share.from, ended) : share.from;
+    const bool loses =
+        (ran_unseen || share.state == LedgerState::running) && closing.safe_at.has_value();
     const Instant safe = loses ? std::clamp(*closing.safe_at, began, ended) : ended;
     inside_->close(share, ran_unseen ? began : safe);
     if (ran_unseen) inside_->close_piece(share, began, safe, LedgerState::running);
@@ -239,16 +246,19 @@ void IntervalBook::dequeue(RowId id, Instant now) {
 }
 
 BookChanges IntervalBook::drain() {
-    BookChanges changes{.closed = std::exchange(inside_->closed, {}), .open_put = {}, .open_gone = {}};
-    const auto compare = [&](const std::map<RowId, const UsageRecord*>& before, const std::map<RowId, const UsageRecord*>& now) {
+    BookChanges changes{
+        .closed = std::exchange(inside_->closed, {}), .open_put = {}, .open_gone = {}};
+    const auto compare = [&](const std::map<RowId, const UsageRecord*>& before,
+                             const std::map<RowId, const UsageRecord*>& now) {
         for (const auto& [id, row] : now)
             if (!before.contains(id)) changes.open_put.push_back(*row);
         for (const auto& [id, row] : before)
             if (!now.contains(id)) changes.open_gone.push_back(id);
     };
-    inside_->devices.each_touched([&](const DeviceSlot&, const DeviceRow* before, const DeviceRow* now) {
-        compare(open_of(before), open_of(now));
-    });
+    inside_->devices.each_touched(
+        [&](const DeviceSlot&, const DeviceRow* before, const DeviceRow* now) {
+            compare(open_of(before), open_of(now));
+        });
     inside_->waiting.each_touched([&](RowId, const UsageRecord* before, const UsageRecord* now) {
         std::map<RowId, const UsageRecord*> was, is;
         if (before) was[before->id] = before;
@@ -259,7 +269,8 @@ BookChanges IntervalBook::drain() {
 }
 
 std::size_t IntervalBook::mark() {
-    inside_->marks.push_back({inside_->devices.mark(), inside_->waiting.mark(), inside_->closed.size()});
+    inside_->marks.push_back(
+        {inside_->devices.mark(), inside_->waiting.mark(), inside_->closed.size()});
     return inside_->marks.size() - 1;
 }
 
@@ -294,8 +305,10 @@ std::string IntervalBook::check() const {
         const std::int64_t idle = device.idle ? device.idle->milli : 0;
         const std::int64_t sum = device.occupied() + idle;
         if (sum != whole_device)
-            return fmt::format("device {}/{}: open intervals sum to {} milli, not {}", slot.node, slot.device, sum, whole_device);
-        if (device.idle && idle == 0) return fmt::format("device {}/{}: an empty idle interval", slot.node, slot.device);
+            return fmt::format("device {}/{}: open intervals sum to {} milli, not {}", slot.node,
+                               slot.device, sum, whole_device);
+        if (device.idle && idle == 0)
+            return fmt::format("device {}/{}: an empty idle interval", slot.node, slot.device);
     }
     return {};
 }

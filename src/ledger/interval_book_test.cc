@@ -17,7 +17,8 @@ const DeviceSlot slot{"n1", 0};
 // Sum of milli x ms by state over everything that was closed.
 std::map<LedgerState, std::int64_t> sums(const std::vector<model::UsageRecord>& rows) {
     std::map<LedgerState, std::int64_t> by_state;
-    for (const model::UsageRecord& row : rows) by_state[row.state] += row.milli * (row.to - row.from).ms;
+    for (const model::UsageRecord& row : rows)
+        by_state[row.state] += row.milli * (row.to - row.from).ms;
     return by_state;
 }
 
@@ -41,7 +42,8 @@ TEST(interval_book, lost_attempt_is_split_at_its_checkpoint) {
     IntervalBook book(ids);
     book.add_device(slot, "card", "default", Instant{0});
     book.occupy(slot, RowId{7}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{0});
-    book.release(slot, RowId{7}, {.safe_at = Instant{60}, .lost = LedgerState::lost_to_preemption}, Instant{100});
+    book.release(slot, RowId{7}, {.safe_at = Instant{60}, .lost = LedgerState::lost_to_preemption},
+                 Instant{100});
     auto by_state = sums(book.drain().closed);
     EXPECT_EQ(by_state[LedgerState::running], 60 * 1000);
     EXPECT_EQ(by_state[LedgerState::lost_to_preemption], 40 * 1000);
@@ -78,10 +80,12 @@ TEST(interval_book, state_that_is_told_late_begins_when_it_did_but_not_before_th
     IntervalBook book(ids);
     book.add_device(slot, "card", "default", Instant{0});
     book.occupy(slot, RowId{7}, 1000, LedgerState::held, {.owner_kind = "Job"}, Instant{10});
-    book.occupy(slot, RowId{7}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{40}, Instant{15});
+    book.occupy(slot, RowId{7}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{40},
+                Instant{15});
     book.release(slot, RowId{7}, {}, Instant{50});
     book.occupy(slot, RowId{8}, 1000, LedgerState::held, {.owner_kind = "Job"}, Instant{60});
-    book.occupy(slot, RowId{8}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{70}, Instant{1});
+    book.occupy(slot, RowId{8}, 1000, LedgerState::running, {.owner_kind = "Job"}, Instant{70},
+                Instant{1});
     book.release(slot, RowId{8}, {}, Instant{80});
     auto by_state = sums(book.drain().closed);
     EXPECT_EQ(by_state[LedgerState::held], 5 * 1000);
@@ -99,7 +103,8 @@ TEST(interval_book, idle_of_a_reserved_pool_is_held_in_its_name) {
     EXPECT_EQ(changes.open_put.front().state, LedgerState::held);
 }
 
-// Random holders of random shares: at every moment the device is covered exactly, and undo is exact.
+// Random holders of random shares: at every moment the device is covered exactly, and undo is
+// exact.
 TEST(interval_book, random_histories_cover_the_device_without_gap_or_overlap) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         Random random(seed_from(seed));
@@ -119,7 +124,9 @@ TEST(interval_book, random_histories_cover_the_device_without_gap_or_overlap) {
                 held.erase(id);
             } else if (used < 1000) {
                 held[id] = held.contains(id) ? held[id] : random.between(1, 1000 - used);
-                book.occupy(slot, id, held[id], random.chance(500) ? LedgerState::running : LedgerState::held, {.replica = "r"}, now);
+                book.occupy(slot, id, held[id],
+                            random.chance(500) ? LedgerState::running : LedgerState::held,
+                            {.replica = "r"}, now);
             }
         };
         for (int i = 0; i < 100; ++i) {

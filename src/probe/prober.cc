@@ -20,7 +20,10 @@ constexpr std::chrono::seconds tell_period{5};
 constexpr std::int64_t answer_max = 64 * 1024;
 
 http::Call token_call(const Secret& key) {
-    http::Call call{.method = "POST", .target = "/v1/completions", .headers = {}, .body = R"({"prompt":"a","max_tokens":1})"};
+    http::Call call{.method = "POST",
+                    .target = "/v1/completions",
+                    .headers = {},
+                    .body = R"({"prompt":"a","max_tokens":1})"};
     call.headers.add("Content-Type", "application/json");
     call.headers.add("Authorization", "Bearer " + std::string(key.reveal()));
     return call;
@@ -29,7 +32,8 @@ http::Call token_call(const Secret& key) {
 // Empty when a token was generated; otherwise what is wrong.
 std::string judge(const Result<http::Response>& answer) {
     if (!answer) return answer.error().message;
-    if (answer->status != 200) return "answers " + std::to_string(answer->status) + " to a request for one token";
+    if (answer->status != 200)
+        return "answers " + std::to_string(answer->status) + " to a request for one token";
     if (answer->body.find("\"choices\"") == std::string::npos) return "answers without a token";
     return {};
 }
@@ -67,7 +71,9 @@ void Prober::State::ask(const model::TaskName& task, const Asked& one) {
                   .connect_deadline = seconds(2),
                   .total_deadline = one_token_deadline,
                   .body_max = answer_max},
-                 [self = shared_from_this(), task](Result<http::Response> answer) { self->on_answer(task, answer); });
+                 [self = shared_from_this(), task](Result<http::Response> answer) {
+                     self->on_answer(task, answer);
+                 });
 }
 
 void Prober::State::on_answer(const model::TaskName& task, const Result<http::Response>& answer) {
@@ -80,7 +86,8 @@ void Prober::State::on_answer(const model::TaskName& task, const Result<http::Re
         Asked& one = it->second;
         one.in_flight = false;
         one.due = Clock::now() + retry_wait;
-        const bool news = probed.ready || probed.detail != one.detail || Clock::now() - one.told > tell_period;
+        const bool news =
+            probed.ready || probed.detail != one.detail || Clock::now() - one.told > tell_period;
         if (!news) return;
         one.detail = probed.detail;
         one.told = Clock::now();
@@ -135,7 +142,8 @@ Prober::~Prober() {
 void Prober::probe(const model::ProbeReplica& intent, Secret key) {
     {
         const std::lock_guard lock(state_->mutex);
-        state_->asked.try_emplace(intent.task, State::Asked{.intent = intent, .key = std::move(key)});
+        state_->asked.try_emplace(intent.task,
+                                  State::Asked{.intent = intent, .key = std::move(key)});
     }
     state_->wake.notify_all();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prober: is a model server ready? It is when it has generated one token: a port that answers proves nothing. Each
-// replica is asked again and again until it is ready or cancelled; what it last said is told now and then.
+// Prober: is a model server ready? It is when it has generated one token: a port that answers
+// proves nothing. Each replica is asked again and again until it is ready or cancelled; what it
+// last said is told now and then.
 //
 // Callbacks run on the prober's own thread. Thread rule: every function from any thread.
 #pragma once

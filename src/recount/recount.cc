@@ -33,7 +33,8 @@ struct ReplicaBody {
     std::int64_t epoch = 0;
     std::vector<Share> shares{};
     Attempt attempt{};
-    std::int64_t last_epoch = 0;  // of the attempt before, when the next one took the row over at once
+    std::int64_t last_epoch =
+        0;  // of the attempt before, when the next one took the row over at once
     Attempt last{};
 };
 struct PoolBody {
@@ -130,8 +131,9 @@ struct Recounter::Inside {
     bool opening = false;  // rows of a segment are being read
     std::set<std::string> listed{};
     std::int64_t version = 0;
-    std::int64_t generation = 0;  // of the installation; a restore raises it, and replaces what came after its backup
-    bool skipping = false;        // a segment whose changes are not all kept
+    std::int64_t generation =
+        0;  // of the installation; a restore raises it, and replaces what came after its backup
+    bool skipping = false;  // a segment whose changes are not all kept
 
     Status on_segment(const Value& segment);
     Status on_batch(const Value& batch);
@@ -222,7 +224,8 @@ void Recounter::Inside::settle_stay(const std::string& uid) {
             stay.body = known->second;
             if (state != stay.state) {
                 const auto& ran_from = stay.body.attempt.ran_from;
-                const Instant at = state == "running" ? std::clamp(ran_from.value_or(now), stay.since, now) : now;
+                const Instant at =
+                    state == "running" ? std::clamp(ran_from.value_or(now), stay.since, now) : now;
                 close_stay(stay, at, {});
                 stay.state = state;
                 stay.since = at;
@@ -299,7 +302,8 @@ Status Recounter::Inside::on_segment(const Value& segment) {
     const std::int64_t kept_after = number_at(segment, "changesKeptAfter");
     const std::int64_t start = number_at(segment, "meta.version");
     const std::int64_t installation = number_at(segment, "meta.generation");
-    // Changes are kept for a while, segments longer: it begins with the first that has all of its own.
+    // Changes are kept for a while, segments longer: it begins with the first that has all of its
+    // own.
     const bool partial = kept_after > start;
     if (begun && partial)
         return fail(ErrorCode::gone, "changes up to " + std::to_string(kept_after) +
@@ -394,7 +398,9 @@ Status Recounter::Inside::on_object(const Value& object, bool gone) {
     return {};
 }
 
-Recounter::Recounter(const Window& window) : inside_(std::make_unique<Inside>()) { inside_->window = window; }
+Recounter::Recounter(const Window& window) : inside_(std::make_unique<Inside>()) {
+    inside_->window = window;
+}
 Recounter::~Recounter() = default;
 
 Status Recounter::read(std::string_view line) {
@@ -420,9 +426,11 @@ Status Recounter::read(std::string_view line) {
 Result<Count> Recounter::finish() {
     Inside& inside = *inside_;
     if (!inside.begun)
-        return fail(ErrorCode::invalid, "there is no segment with all of its changes in this history");
+        return fail(ErrorCode::invalid,
+                    "there is no segment with all of its changes in this history");
     inside.settle();
-    const Instant end = std::max(inside.now, inside.window.to == Window{}.to ? inside.now : inside.window.to);
+    const Instant end =
+        std::max(inside.now, inside.window.to == Window{}.to ? inside.now : inside.window.to);
     for (const auto& [uid, stay] : inside.stays) inside.close_stay(stay, end, {});
     for (const auto& [device, idle] : inside.idle) inside.close_idle(device, idle, end);
     inside.count.from = std::max(inside.count.from, inside.window.from);

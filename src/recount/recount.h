@@ -7,9 +7,9 @@
 // Rules it counts by: a replica has its devices from starting (claimed: from when they are free of
 // others) until its phase is pending or terminal; it is `running` from running on (stopping keeps
 // what it was), else `held`; from the recorded exit of its process to the release it is
-// `idleAllocated`; held time of a job's rank is running from the recorded begin of its process on. What nobody has is `idle` of the oldest shared pool, or `held` by the pool that
-// keeps the device. Work that was lost counts as running here: whether it was is not in these
-// objects.
+// `idleAllocated`; held time of a job's rank is running from the recorded begin of its process on.
+// What nobody has is `idle` of the oldest shared pool, or `held` by the pool that keeps the device.
+// Work that was lost counts as running here: whether it was is not in these objects.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,9 @@ class Recounter {
     // One line; errors name what is wrong with it. Lines of kinds that do not matter are passed
     // over.
     Status read(std::string_view line);
-    // Counts what is still open up to the window's end (the last batch, when it has none); nothing may be read
-    // afterwards. The count begins with the first segment whose changes are all kept; a gap after that is an error.
+    // Counts what is still open up to the window's end (the last batch, when it has none); nothing
+    // may be read afterwards. The count begins with the first segment whose changes are all kept; a
+    // gap after that is an error.
     Result<Count> finish();
 
   private:

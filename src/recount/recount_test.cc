@@ -13,13 +13,13 @@ std::string time(std::int64_t ms) {
 // Histories by hand: a segment at 0, then batches.
 class History {
   public:
-    History() {
-        segment(1, 0, 0, 0);
-    }
+    History() { segment(1, 0, 0, 0); }
     explicit History(const Window& window) : recounter_(window) { segment(1, 0, 0, 0); }
-    void segment(int number, std::int64_t kept_after, std::int64_t version, std::int64_t at_ms, int generation = 1) {
-        line(R"({"segment":{"number":)" + std::to_string(number) + R"(,"coreVersion":"0.1.0","changesKeptAfter":)" +
-             std::to_string(kept_after) + R"(,"meta":{"generation":)" + std::to_string(generation) + R"(,"version":)" +
+    void segment(int number, std::int64_t kept_after, std::int64_t version, std::int64_t at_ms,
+                 int generation = 1) {
+        line(R"({"segment":{"number":)" + std::to_string(number) +
+             R"(,"coreVersion":"0.1.0","changesKeptAfter":)" + std::to_string(kept_after) +
+             R"(,"meta":{"generation":)" + std::to_string(generation) + R"(,"version":)" +
              std::to_string(version) + R"(,"time":")" + time(at_ms) + "\"}}}");
     }
     void line(const std::string& text) {
@@ -157,10 +157,12 @@ TEST(Recount, task_that_ran_between_two_batches_is_charged_for_its_own_time) {
     history.at(10);
     history.replica("a", "starting", R"({"index":0})");
     history.at(40);
-    const std::string told = R"(,"ranFrom":")" + time(15) + R"(","exit":{"at":")" + time(35) + "\"}";
+    const std::string told =
+        R"(,"ranFrom":")" + time(15) + R"(","exit":{"at":")" + time(35) + "\"}";
     history.replica("a", "succeeded", R"({"index":0})", told);
-    EXPECT_EQ(history.totals(50),
-              (Sums{{"held", 5'000}, {"running", 20'000}, {"idleAllocated", 5'000}, {"idle", 20'000}}));
+    EXPECT_EQ(
+        history.totals(50),
+        (Sums{{"held", 5'000}, {"running", 20'000}, {"idleAllocated", 5'000}, {"idle", 20'000}}));
 }
 
 TEST(Recount, running_begins_when_the_process_did) {
@@ -185,13 +187,16 @@ TEST(Recount, attempt_whose_row_was_taken_over_at_once_ends_as_it_did) {
         R"({"change":{"version":90,"type":"modified","now":"","object":{"kind":"Replica","metadata":{"uid":"a","name":"a","project":"vision"},)"
         R"("status":{"phase":"starting","epoch":2,"node":"n1","devices":[{"index":0}],"lastAttempt":{"epoch":1,"exitAt":")" +
         time(30) + "\"}}}}}");
-    EXPECT_EQ(history.totals(50), (Sums{{"running", 30'000}, {"idleAllocated", 10'000}, {"held", 10'000}}));
+    EXPECT_EQ(history.totals(50),
+              (Sums{{"running", 30'000}, {"idleAllocated", 10'000}, {"held", 10'000}}));
 }
 
 TEST(Recount, counting_begins_where_changes_are_whole_and_keeps_to_its_window) {
     History history(Window{.from = Instant{120}, .to = Instant{150}});
     Recounter late;
-    EXPECT_TRUE(late.read(R"({"segment":{"number":1,"changesKeptAfter":5,"meta":{"version":2,"time":")" + time(0) + "\"}}}"));
+    EXPECT_TRUE(
+        late.read(R"({"segment":{"number":1,"changesKeptAfter":5,"meta":{"version":2,"time":")" +
+                  time(0) + "\"}}}"));
     EXPECT_TRUE(late.read(R"({"batch":{"sequence":1,"now":")" + time(5) + R"(","inputs":[]}})"));
     EXPECT_FALSE(late.finish());
     history.at(0);

@@ -28,7 +28,9 @@ RowId next_to_drain(const RolloutFacts& facts) {
     const RolloutReplica* best = nullptr;
     for (const RolloutReplica& replica : facts.replicas) {
         if (replica.is_new || replica.draining) continue;
-        const bool earlier = best == nullptr || (replica.ready != best->ready ? !replica.ready : replica.id < best->id);
+        const bool earlier =
+            best == nullptr ||
+            (replica.ready != best->ready ? !replica.ready : replica.id < best->id);
         if (earlier) best = &replica;
     }
     return best == nullptr ? RowId{} : best->id;
@@ -56,18 +58,27 @@ model::Reason not_ready(const RolloutFacts& facts) {
 RolloutDecision decide_rollout(const RolloutFacts& facts, Instant now) {
     const Counts counts = count(facts);
     const bool enough_new = counts.new_ready >= facts.desired;
-    if (counts.old_live == 0 && (enough_new || counts.new_live >= facts.desired)) return {.step = RolloutStep::done};
+    if (counts.old_live == 0 && (enough_new || counts.new_live >= facts.desired))
+        return {.step = RolloutStep::done};
     if (enough_new || counts.old_ready + counts.new_ready > facts.desired) {
         if (counts.old_live > 0) {
-            return {.step = RolloutStep::drain_old, .replica = next_to_drain(facts), .reason = updating(facts)};
+            return {.step = RolloutStep::drain_old,
+                    .replica = next_to_drain(facts),
+                    .reason = updating(facts)};
         }
     }
-    if (facts.starts_failed >= facts.starts_limit) return {.step = RolloutStep::give_up, .reason = not_ready(facts)};
+    if (facts.starts_failed >= facts.starts_limit)
+        return {.step = RolloutStep::give_up, .reason = not_ready(facts)};
     if (const RolloutReplica* waits = first_unready(facts)) {
-        if (!waits->started) return {.step = RolloutStep::wait, .replica = waits->id, .reason = updating(facts)};
+        if (!waits->started)
+            return {.step = RolloutStep::wait, .replica = waits->id, .reason = updating(facts)};
         const Instant deadline = *waits->started + facts.ready_timeout;
-        if (now >= deadline) return {.step = RolloutStep::give_up, .replica = waits->id, .reason = not_ready(facts)};
-        return {.step = RolloutStep::wait, .replica = waits->id, .reason = updating(facts), .next_look_at = deadline};
+        if (now >= deadline)
+            return {.step = RolloutStep::give_up, .replica = waits->id, .reason = not_ready(facts)};
+        return {.step = RolloutStep::wait,
+                .replica = waits->id,
+                .reason = updating(facts),
+                .next_look_at = deadline};
     }
     return {.step = RolloutStep::start_new, .reason = updating(facts)};
 }

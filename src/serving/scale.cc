@@ -17,9 +17,11 @@ std::int64_t needed_for(const model::ServiceScale& scale, const Load& load) {
     return std::clamp(needed, scale.min, scale.max);
 }
 
-model::Reason reason_of_change(std::int64_t from, std::int64_t to, const Load& load, Duration idle) {
+model::Reason reason_of_change(std::int64_t from, std::int64_t to, const Load& load,
+                               Duration idle) {
     using model::ReasonCode;
-    if (from == 0 && load.waiting > 0) return {ReasonCode::woken, {{"waiting", std::to_string(load.waiting)}}};
+    if (from == 0 && load.waiting > 0)
+        return {ReasonCode::woken, {{"waiting", std::to_string(load.waiting)}}};
     if (to == 0) return {ReasonCode::asleep_idle, {{"idle", render_duration(idle)}}};
     return {ReasonCode::scaling, {{"from", std::to_string(from)}, {"to", std::to_string(to)}}};
 }
@@ -29,8 +31,8 @@ ScaleDecision stay(std::int64_t desired, std::optional<Instant> next, const Scal
 }
 
 // Fewer replicas would do: which count, and from when on, time allows.
-ScaleDecision consider_down(const model::ServiceScale& scale, const ScaleFacts& facts, std::int64_t needed,
-                            Instant now) {
+ScaleDecision consider_down(const model::ServiceScale& scale, const ScaleFacts& facts,
+                            std::int64_t needed, Instant now) {
     ScaleMemory memory = facts.memory;
     if (!memory.low_since) memory = {.low_since = now, .peak = needed};
     memory.peak = std::max(memory.peak, needed);
@@ -43,21 +45,27 @@ ScaleDecision consider_down(const model::ServiceScale& scale, const ScaleFacts& 
     const std::int64_t target = std::max(idle ? needed : memory.peak, floor);
     if ((idle || now >= stable_at) && target < facts.desired) {
         const bool may_fall_on = quiet && target > scale.min;
-        return {.desired = target,
-                .reason = reason_of_change(facts.desired, target, facts.load, now - facts.last_request),
-                .next_look_at = may_fall_on ? std::optional(std::max(idle_at, now)) : std::nullopt};
+        return {
+            .desired = target,
+            .reason = reason_of_change(facts.desired, target, facts.load, now - facts.last_request),
+            .next_look_at = may_fall_on ? std::optional(std::max(idle_at, now)) : std::nullopt};
     }
-    if (now >= stable_at) memory = {.low_since = now, .peak = needed};  // the peak forbade it: a new window
+    if (now >= stable_at)
+        memory = {.low_since = now, .peak = needed};  // the peak forbade it: a new window
     Instant next = *memory.low_since + stability_window(scale);
     if (quiet && idle_at > now) next = std::min(next, idle_at);
-    if (facts.desired <= std::max<std::int64_t>(scale.min, 1)) next = idle_at;  // only idleness can lower it
-    if (!quiet && facts.desired <= std::max<std::int64_t>(scale.min, 1)) return stay(facts.desired, {}, memory);
+    if (facts.desired <= std::max<std::int64_t>(scale.min, 1))
+        next = idle_at;  // only idleness can lower it
+    if (!quiet && facts.desired <= std::max<std::int64_t>(scale.min, 1))
+        return stay(facts.desired, {}, memory);
     return stay(facts.desired, next, memory);
 }
 
 }  // namespace
 
-Duration stability_window(const model::ServiceScale& scale) { return std::min(scale.idle_timeout, seconds(30)); }
+Duration stability_window(const model::ServiceScale& scale) {
+    return std::min(scale.idle_timeout, seconds(30));
+}
 
 ScaleDecision decide_scale(const model::ServiceScale& scale, const ScaleFacts& facts, Instant now) {
     const std::int64_t needed = needed_for(scale, facts.load);
@@ -65,15 +73,18 @@ ScaleDecision decide_scale(const model::ServiceScale& scale, const ScaleFacts& f
     if (held != facts.desired || needed > held) {  // limits were edited, or more is needed: at once
         const std::int64_t target = std::max(held, needed);
         if (target == facts.desired) return stay(target, std::nullopt, {});
-        return {.desired = target,
-                .reason = reason_of_change(facts.desired, target, facts.load, now - facts.last_request),
-                .next_look_at = target > scale.min ? std::optional(now + stability_window(scale)) : std::nullopt};
+        return {
+            .desired = target,
+            .reason = reason_of_change(facts.desired, target, facts.load, now - facts.last_request),
+            .next_look_at =
+                target > scale.min ? std::optional(now + stability_window(scale)) : std::nullopt};
     }
     if (needed == held) return stay(held, std::nullopt, {});
     return consider_down(scale, facts, needed, now);
 }
 
-std::optional<std::size_t> choose_replica(std::span<const ReplicaLoad> replicas, std::uint64_t rotation) {
+std::optional<std::size_t> choose_replica(std::span<const ReplicaLoad> replicas,
+                                          std::uint64_t rotation) {
     std::optional<std::size_t> best;
     const std::size_t count = replicas.size();
     for (std::size_t k = 0; k < count; ++k) {

@@ -12,7 +12,9 @@ using model::ReasonCode;
 using model::ServiceScale;
 
 constexpr ServiceScale scale{.min = 0, .max = 3, .concurrency = 2, .idle_timeout = seconds(60)};
-Instant at(std::int64_t s) { return Instant{s * 1000}; }
+Instant at(std::int64_t s) {
+    return Instant{s * 1000};
+}
 
 TEST(Scale, start_without_a_request_is_not_called_waking) {
     const auto decision = decide_scale({.min = 1, .max = 3}, {.load = {}, .desired = 0}, at(5));
@@ -27,11 +29,17 @@ TEST(Scale, first_waiting_request_wakes_at_once) {
 }
 
 TEST(Scale, more_in_flight_than_replicas_take_asks_for_more_up_to_max) {
-    EXPECT_EQ(decide_scale(scale, {.load = {.in_flight = 2, .ready = 1}, .desired = 1}, at(5)).desired, 1);
-    const auto two = decide_scale(scale, {.load = {.waiting = 1, .in_flight = 2, .ready = 1}, .desired = 1}, at(5));
+    EXPECT_EQ(
+        decide_scale(scale, {.load = {.in_flight = 2, .ready = 1}, .desired = 1}, at(5)).desired,
+        1);
+    const auto two = decide_scale(
+        scale, {.load = {.waiting = 1, .in_flight = 2, .ready = 1}, .desired = 1}, at(5));
     EXPECT_EQ(two.desired, 2);
     EXPECT_EQ(two.reason.code, ReasonCode::scaling);
-    EXPECT_EQ(decide_scale(scale, {.load = {.waiting = 90, .in_flight = 2, .ready = 1}, .desired = 1}, at(5)).desired, 3);
+    EXPECT_EQ(decide_scale(
+                  scale, {.load = {.waiting = 90, .in_flight = 2, .ready = 1}, .desired = 1}, at(5))
+                  .desired,
+              3);
 }
 
 TEST(Scale, falls_only_after_the_window_and_to_its_peak) {
@@ -71,11 +79,13 @@ TEST(Scale, min_and_max_hold_and_edits_take_effect_at_once) {
     EXPECT_FALSE(decide_scale(two, {.load = {.ready = 2}, .desired = 2}, at(9999)).next_look_at);
 }
 
-// Left alone at the instants it asks for, any service comes to rest at min; and it never leaves [min, max].
+// Left alone at the instants it asks for, any service comes to rest at min; and it never leaves
+// [min, max].
 TEST(Scale, idle_service_comes_to_rest_at_min) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Random random(seed_from(seed));
-        ServiceScale limits{.concurrency = random.between(1, 4), .idle_timeout = seconds(random.between(1, 90))};
+        ServiceScale limits{.concurrency = random.between(1, 4),
+                            .idle_timeout = seconds(random.between(1, 90))};
         limits.min = random.between(0, 2);
         limits.max = limits.min + random.between(1, 5);
         ScaleFacts facts{.desired = random.between(0, 9), .last_request = at(50)};
@@ -105,17 +115,20 @@ TEST(Scale, idle_service_comes_to_rest_at_min) {
 }
 
 TEST(ChooseReplica, least_loaded_with_room_and_turns_among_equals) {
-    const ReplicaLoad loads[] = {{.in_flight = 2, .limit = 4}, {.in_flight = 1, .limit = 4}, {.in_flight = 1, .limit = 4}};
+    const ReplicaLoad loads[] = {
+        {.in_flight = 2, .limit = 4}, {.in_flight = 1, .limit = 4}, {.in_flight = 1, .limit = 4}};
     EXPECT_EQ(choose_replica(loads, 0), std::optional<std::size_t>(1));
     EXPECT_EQ(choose_replica(loads, 2), std::optional<std::size_t>(2));
     const ReplicaLoad shares[] = {{.in_flight = 2, .limit = 8}, {.in_flight = 1, .limit = 2}};
     EXPECT_EQ(choose_replica(shares, 1), std::optional<std::size_t>(0));
-    const ReplicaLoad full[] = {{.in_flight = 4, .limit = 4}, {.in_flight = 0, .limit = 4, .draining = true}};
+    const ReplicaLoad full[] = {{.in_flight = 4, .limit = 4},
+                                {.in_flight = 0, .limit = 4, .draining = true}};
     EXPECT_FALSE(choose_replica(full, 7));
     EXPECT_FALSE(choose_replica({}, 7));
 }
 
-// Plays a rollout: each step is done, new replicas become ready in turn. Returns the order of steps.
+// Plays a rollout: each step is done, new replicas become ready in turn. Returns the order of
+// steps.
 TEST(Rollout, replaces_one_by_one_and_never_serves_with_less) {
     RolloutFacts facts{.desired = 2, .ready_timeout = seconds(10), .from = "m.v1", .to = "m.v2"};
     facts.replicas = {{.id = RowId{1}, .ready = true}, {.id = RowId{2}, .ready = true}};
@@ -123,7 +136,8 @@ TEST(Rollout, replaces_one_by_one_and_never_serves_with_less) {
     std::vector<RowId> drained;
     for (int i = 0; i < 20; ++i) {
         std::int64_t ready = 0;
-        for (const auto& replica : facts.replicas) ready += replica.ready && !replica.draining ? 1 : 0;
+        for (const auto& replica : facts.replicas)
+            ready += replica.ready && !replica.draining ? 1 : 0;
         EXPECT_GE(ready, 2);
         EXPECT_LE(facts.replicas.size(), 3U);
         const RolloutDecision decision = decide_rollout(facts, at(i));
@@ -131,12 +145,15 @@ TEST(Rollout, replaces_one_by_one_and_never_serves_with_less) {
         if (decision.step == RolloutStep::start_new) {
             facts.replicas.push_back({.id = RowId{next++}, .is_new = true, .started = at(i)});
         } else if (decision.step == RolloutStep::wait) {
-            EXPECT_EQ(decision.next_look_at, std::optional(*facts.replicas.back().started + seconds(10)));
+            EXPECT_EQ(decision.next_look_at,
+                      std::optional(*facts.replicas.back().started + seconds(10)));
             facts.replicas.back().ready = true;
         } else {
             ASSERT_EQ(decision.step, RolloutStep::drain_old);
             drained.push_back(decision.replica);
-            std::erase_if(facts.replicas, [&](const RolloutReplica& replica) { return replica.id == decision.replica; });
+            std::erase_if(facts.replicas, [&](const RolloutReplica& replica) {
+                return replica.id == decision.replica;
+            });
         }
     }
     EXPECT_EQ(drained, (std::vector<RowId>{RowId{1}, RowId{2}}));
@@ -145,7 +162,8 @@ TEST(Rollout, replaces_one_by_one_and_never_serves_with_less) {
 
 TEST(Rollout, new_version_not_ready_in_time_goes_back) {
     RolloutFacts facts{.desired = 1, .ready_timeout = seconds(10), .to = "m.v2"};
-    facts.replicas = {{.id = RowId{1}, .ready = true}, {.id = RowId{2}, .is_new = true, .started = at(5)}};
+    facts.replicas = {{.id = RowId{1}, .ready = true},
+                      {.id = RowId{2}, .is_new = true, .started = at(5)}};
     EXPECT_EQ(decide_rollout(facts, at(14)).step, RolloutStep::wait);
     const RolloutDecision decision = decide_rollout(facts, at(15));
     EXPECT_EQ(decision.step, RolloutStep::give_up);

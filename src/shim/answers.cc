@@ -13,7 +13,7 @@ TaskStatus Supervisor::current() const {
     TaskStatus status = status_;
     status.output_bytes = ring_.end();
     status.output_dropped = ring_.dropped();
-    struct stat facts {};
+    struct stat facts{};
     if (!spec_.progress_file.empty() && stat(spec_.progress_file.c_str(), &facts) == 0) {
         status.progress_at_ms = static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1000 +
                                 facts.st_mtim.tv_nsec / 1'000'000;

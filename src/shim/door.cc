@@ -30,7 +30,8 @@ void Door::watch(std::vector<pollfd>& fds) const {
     bool room = clients_.size() < clients_max;
     fds.push_back({listener_, static_cast<short>(room ? POLLIN : 0), 0});
     for (const Client& client : clients_) {
-        fds.push_back({client.fd, static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+        fds.push_back(
+            {client.fd, static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
     }
 }
 
@@ -91,7 +92,8 @@ void Door::flush(Client& client) {
     }
 }
 
-// Only marks it: the entry goes when serve() is through, so that indexes of poll entries stay right.
+// Only marks it: the entry goes when serve() is through, so that indexes of poll entries stay
+// right.
 void Door::drop(Client& client) {
     if (client.fd >= 0) close(client.fd);
     client.fd = -1;

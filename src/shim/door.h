@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim's unix socket: accepts at most clients_max servers of the same user (or root), cuts their bytes
-// into messages, and keeps what can't be written yet. A client that reads too slowly, or speaks something
-// else, is dropped; it can connect again. Owned by the shim's loop.
+// The shim's unix socket: accepts at most clients_max servers of the same user (or root), cuts
+// their bytes into messages, and keeps what can't be written yet. A client that reads too slowly,
+// or speaks something else, is dropped; it can connect again. Owned by the shim's loop.
 #pragma once
 
 #include <poll.h>

@@ -72,7 +72,8 @@ bool become(const TaskSpec& spec) {
 
 bool redirect(int output_fd) {
     int nothing = open("/dev/null", O_RDONLY);
-    return nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(output_fd, 1) >= 0 && dup2(output_fd, 2) >= 0;
+    return nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(output_fd, 1) >= 0 &&
+           dup2(output_fd, 2) >= 0;
 }
 
 void default_signals() {
@@ -82,8 +83,8 @@ void default_signals() {
     sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Changing the user clears the parent-death signal, so it is set after that; a shim that died before then
-// is noticed by the changed parent.
+// Changing the user clears the parent-death signal, so it is set after that; a shim that died
+// before then is noticed by the changed parent.
 bool die_with(pid_t shim) {
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == shim;
 }
@@ -112,8 +113,8 @@ Step prepare(const TaskSpec& spec, const Cgroups& cgroups, int output_fd, pid_t 
     return Step::none;
 }
 
-[[noreturn]] void run_child(const TaskSpec& spec, const Cgroups& cgroups, int output_fd, int report_fd,
-                            pid_t shim) {
+[[noreturn]] void run_child(const TaskSpec& spec, const Cgroups& cgroups, int output_fd,
+                            int report_fd, pid_t shim) {
     Failure failure{prepare(spec, cgroups, output_fd, shim), errno};
     if (failure.step == Step::none) {
         std::vector<char*> args;
@@ -134,21 +135,30 @@ Step prepare(const TaskSpec& spec, const Cgroups& cgroups, int output_fd, pid_t 
 std::string describe(const TaskSpec& spec, const Failure& failure) {
     std::string why = std::string(": ") + strerror(failure.error);
     switch (failure.step) {
-        case Step::none: return "ended before it was started";
-        case Step::session: return "session" + why;
-        case Step::output: return "output" + why;
-        case Step::limit: return "limits" + why;
-        case Step::nice: return "nice " + std::to_string(spec.nice) + why;
-        case Step::pinning: return "pinning to its CPUs" + why;
-        case Step::cwd: return "working directory " + spec.cwd + why;
-        case Step::user: return "user " + std::to_string(spec.uid) + why;
-        case Step::command: return "command " + spec.args[0] + why;
+        case Step::none:
+            return "ended before it was started";
+        case Step::session:
+            return "session" + why;
+        case Step::output:
+            return "output" + why;
+        case Step::limit:
+            return "limits" + why;
+        case Step::nice:
+            return "nice " + std::to_string(spec.nice) + why;
+        case Step::pinning:
+            return "pinning to its CPUs" + why;
+        case Step::cwd:
+            return "working directory " + spec.cwd + why;
+        case Step::user:
+            return "user " + std::to_string(spec.uid) + why;
+        case Step::command:
+            return "command " + spec.args[0] + why;
     }
     return why;
 }
 
-// Waits for the child's exec (end of file) or its report. A child that never gets there (a dead network
-// file system under its command) is given up after a minute.
+// Waits for the child's exec (end of file) or its report. A child that never gets there (a dead
+// network file system under its command) is given up after a minute.
 Failure await_exec(int report_fd) {
     Failure failure;
     pollfd wait{report_fd, POLLIN, 0};

@@ -25,7 +25,8 @@ struct Segment {
 
 std::optional<std::int64_t> read_base(int fd) {
     char header[segment_header_bytes];
-    if (pread(fd, header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return std::nullopt;
+    if (pread(fd, header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
+        return std::nullopt;
     if (std::memcmp(header, segment_magic, sizeof segment_magic) != 0) return std::nullopt;
     std::uint64_t base = 0;
     for (int i = 0; i < 8; ++i) {
@@ -38,7 +39,7 @@ std::optional<Segment> open_segment(int folder_fd, int index) {
     int fd = openat(folder_fd, segment_name(index), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return std::nullopt;
     std::optional<std::int64_t> base = read_base(fd);
-    struct stat facts {};
+    struct stat facts{};
     if (!base || fstat(fd, &facts) != 0 || facts.st_size < segment_header_bytes) {
         close(fd);
         return std::nullopt;
@@ -50,7 +51,8 @@ std::optional<Segment> open_segment(int folder_fd, int index) {
 bool read_segment(const Segment& segment, OutputSlice& slice, std::size_t max) {
     std::int64_t from = slice.offset + static_cast<std::int64_t>(slice.data.size());
     if (from < segment.base || from >= segment.end || slice.data.size() >= max) return true;
-    std::size_t want = std::min(max - slice.data.size(), static_cast<std::size_t>(segment.end - from));
+    std::size_t want =
+        std::min(max - slice.data.size(), static_cast<std::size_t>(segment.end - from));
     std::size_t had = slice.data.size();
     slice.data.resize(had + want);
     ssize_t got = pread(segment.fd, slice.data.data() + had, want,
@@ -61,7 +63,9 @@ bool read_segment(const Segment& segment, OutputSlice& slice, std::size_t max) {
 
 }  // namespace
 
-const char* segment_name(int index) { return index == 0 ? "output.0" : "output.1"; }
+const char* segment_name(int index) {
+    return index == 0 ? "output.0" : "output.1";
+}
 
 OutputRing::OutputRing(int folder_fd, std::int64_t ring_bytes) : segment_bytes_(ring_bytes / 2) {
     for (int i = 0; i < 2; ++i) {
@@ -99,7 +103,8 @@ void OutputRing::append(std::string_view bytes) {
             break;
         }
         std::size_t want = std::min(bytes.size(), static_cast<std::size_t>(room));
-        ssize_t put = pwrite(fds_[active_], bytes.data(), want, segment_header_bytes + end_ - base_);
+        ssize_t put =
+            pwrite(fds_[active_], bytes.data(), want, segment_header_bytes + end_ - base_);
         if (put < 0 && errno == EINTR) continue;
         if (put <= 0) break;
         end_ += put;

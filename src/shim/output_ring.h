@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writing side of a task's output ring: two segment files of half the size each. A segment starts with
-// a header {magic, offset of its first byte}; when the one being written is full the other is emptied and
-// taken. Nothing blocks the task: bytes that the disk refuses are dropped and counted, offsets stay dense.
-// Owned by the shim's loop; read_output() of protocol.h is the reading side, in any process.
+// The writing side of a task's output ring: two segment files of half the size each. A segment
+// starts with a header {magic, offset of its first byte}; when the one being written is full the
+// other is emptied and taken. Nothing blocks the task: bytes that the disk refuses are dropped and
+// counted, offsets stay dense. Owned by the shim's loop; read_output() of protocol.h is the reading
+// side, in any process.
 #pragma once
 
 #include <cstdint>

@@ -85,10 +85,10 @@ bool kill_child(const Kinship& target) {
     int fd = static_cast<int>(syscall(SYS_pidfd_open, target.child, 0));
     if (fd < 0) return false;
     std::optional<ProcessFacts> facts = read_process(target.child);
-    // Not waited for yet (the null signal reaches it), so it still owned its number when the facts were read.
+    // Not waited for yet (the null signal reaches it), so it still owned its number when the facts
+    // were read.
     bool same = facts && facts->parent == target.parent && facts->state != 'Z' &&
-                facts->state != 'X' &&
-                syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0;
+                facts->state != 'X' && syscall(SYS_pidfd_send_signal, fd, 0, nullptr, 0) == 0;
     bool sent = same && syscall(SYS_pidfd_send_signal, fd, SIGKILL, nullptr, 0) == 0;
     close(fd);
     return sent;

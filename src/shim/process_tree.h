@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Killing every descendant of this process, and nobody else. Called by the shim alone, which is a subreaper:
-// a descendant whose parent dies becomes its child, so "no child is left to wait for" proves the tree gone.
-// A signal goes through a pidfd whose process was checked after it was opened: a reused number can't be hit.
+// Killing every descendant of this process, and nobody else. Called by the shim alone, which is a
+// subreaper: a descendant whose parent dies becomes its child, so "no child is left to wait for"
+// proves the tree gone. A signal goes through a pidfd whose process was checked after it was
+// opened: a reused number can't be hit.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ struct ProcessFacts {
 };
 std::optional<ProcessFacts> read_process(pid_t pid);
 
-// Sends SIGKILL to all present descendants of `ancestor`; the number of those that were found alive.
-// Processes may fork meanwhile: call again until nothing is left.
+// Sends SIGKILL to all present descendants of `ancestor`; the number of those that were found
+// alive. Processes may fork meanwhile: call again until nothing is left.
 int kill_descendants(pid_t ancestor);
 
 }  // namespace tandem::shim

@@ -26,7 +26,7 @@ std::int64_t number_of(const Fields& fields, std::string_view key, std::int64_t 
     std::int64_t value = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() && !text.empty() ? value
-                                                                                      : otherwise;
+                                                                                     : otherwise;
 }
 
 std::string encode(const Fields& fields) {
@@ -64,7 +64,8 @@ std::string frame(const Fields& fields) {
     std::string body = encode(fields);
     auto size = static_cast<std::uint32_t>(body.size());
     std::string whole(4, '\0');
-    for (int i = 0; i < 4; ++i) whole[static_cast<std::size_t>(i)] = static_cast<char>(size >> (8 * i));
+    for (int i = 0; i < 4; ++i)
+        whole[static_cast<std::size_t>(i)] = static_cast<char>(size >> (8 * i));
     return whole += body;
 }
 
@@ -84,10 +85,14 @@ Outcome<std::optional<Fields>> take_frame(std::string& buffer) {
 
 std::string_view name_of(TaskState state) {
     switch (state) {
-        case TaskState::starting: return "starting";
-        case TaskState::running: return "running";
-        case TaskState::stopping: return "stopping";
-        case TaskState::exited: return "exited";
+        case TaskState::starting:
+            return "starting";
+        case TaskState::running:
+            return "running";
+        case TaskState::stopping:
+            return "stopping";
+        case TaskState::exited:
+            return "exited";
     }
     return "?";
 }

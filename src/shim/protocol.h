@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tandem-shim and those who start it or ask it agree on: the task folder, its files, and the messages.
-// std and POSIX only, so that a server of any later version can speak to a shim of this one.
+// What tandem-shim and those who start it or ask it agree on: the task folder, its files, and the
+// messages. std and POSIX only, so that a server of any later version can speak to a shim of this
+// one.
 //
 // One shim runs one task out of one folder, once:
 //   spec         TaskSpec, written by the starter before it starts the shim
 //   shim.lock    held (flock) for as long as the shim lives
-//   shim.sock    unix stream socket of frames: u32 little endian length, then that many bytes of Fields
-//   identity     TaskStatus, created before the task is started: a folder that has one is never started again
-//   exit         TaskStatus with state exited, written (fsync, rename) only once the whole process tree is gone
-//   output.0 .1  ring of standard output and error; offsets count from the first byte ever written
-// Files and messages are Fields: lines `key=LENGTH:value\n`; unknown keys are skipped, keys may repeat.
+//   shim.sock    unix stream socket of frames: u32 little endian length, then that many bytes of
+//   Fields identity     TaskStatus, created before the task is started: a folder that has one is
+//   never started again exit         TaskStatus with state exited, written (fsync, rename) only
+//   once the whole process tree is gone output.0 .1  ring of standard output and error; offsets
+//   count from the first byte ever written
+// Files and messages are Fields: lines `key=LENGTH:value\n`; unknown keys are skipped, keys may
+// repeat.
 //
 // Messages carry "type". Asked: hello{min,max} status subscribe{everyMs} stop{graceMs} kill
 // read{offset,max} release. Answered: hello{version,name} status{...} output{offset,end,data} ok
-// unsupported{of} error{text}. Each answer repeats the asker's "id". A subscriber gets status pushes without
-// "id": on each change of state, and on output at most each everyMs (0: only on change of state).
-// Times named Ms are Unix milliseconds, durations are milliseconds of the monotonic clock.
-// Thread rule: free functions without state; any thread.
+// unsupported{of} error{text}. Each answer repeats the asker's "id". A subscriber gets status
+// pushes without "id": on each change of state, and on output at most each everyMs (0: only on
+// change of state). Times named Ms are Unix milliseconds, durations are milliseconds of the
+// monotonic clock. Thread rule: free functions without state; any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -52,7 +55,8 @@ enum class StartCode : int { started = 0, bad_spec = 2, busy = 3, used = 4, fail
 template <class T>
 using Outcome = std::expected<T, std::string>;  // the text says what is wrong
 
-// ---- Fields ----------------------------------------------------------------------------------------
+// ---- Fields
+// ----------------------------------------------------------------------------------------
 
 struct Field {
     std::string key;
@@ -70,11 +74,12 @@ std::string encode(const Fields& fields);
 std::optional<Fields> decode(std::string_view text);  // absent: not the format
 
 std::string frame(const Fields& fields);
-// Takes one whole frame off the front of `buffer`. Absent and buffer unchanged: more bytes are needed.
-// The error: this stream is not ours, or a frame is longer than frame_bytes_max.
+// Takes one whole frame off the front of `buffer`. Absent and buffer unchanged: more bytes are
+// needed. The error: this stream is not ours, or a frame is longer than frame_bytes_max.
 Outcome<std::optional<Fields>> take_frame(std::string& buffer);
 
-// ---- The task --------------------------------------------------------------------------------------
+// ---- The task
+// --------------------------------------------------------------------------------------
 
 struct ResourceLimit {
     std::string name;  // "nofile", "nproc", "as", "fsize", "stack", "memlock"
@@ -94,8 +99,9 @@ struct TaskSpec {
     std::int64_t pids_max = 0;       // 0: no limit; needs a pids cgroup
     std::vector<int> cpus;           // pinned to these; empty: all
     std::vector<ResourceLimit> limits;
-    std::vector<std::string> cgroups;  // folders to make, join and remove; each where it can be written
-    std::int64_t uid = -1;             // -1: as the shim
+    std::vector<std::string>
+        cgroups;            // folders to make, join and remove; each where it can be written
+    std::int64_t uid = -1;  // -1: as the shim
     std::int64_t gid = -1;
     int nice = 0;
     int port = 0;               // told back in the status, not used here
@@ -120,9 +126,9 @@ struct ProcessIdentity {
     std::int64_t start_ticks = 0;  // field 22 of /proc/PID/stat
     bool operator==(const ProcessIdentity&) const = default;
 };
-std::string boot_id();                                 // of this machine's running kernel
-std::optional<ProcessIdentity> identify(pid_t pid);    // absent: no such process
-bool is_alive(const ProcessIdentity& process);         // that very process, and not a zombie
+std::string boot_id();                               // of this machine's running kernel
+std::optional<ProcessIdentity> identify(pid_t pid);  // absent: no such process
+bool is_alive(const ProcessIdentity& process);       // that very process, and not a zombie
 
 struct TaskStatus {
     TaskState state = TaskState::starting;
@@ -152,7 +158,8 @@ struct TaskStatus {
 void put_status(Fields& fields, const TaskStatus& status);
 std::optional<TaskStatus> status_of(const Fields& fields);
 
-// ---- Files -----------------------------------------------------------------------------------------
+// ---- Files
+// -----------------------------------------------------------------------------------------
 
 // Reads a whole small file under `folder_fd`; absent when missing, unreadable or longer than `max`.
 std::optional<std::string> read_file(int folder_fd, const char* name, std::size_t max);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as task spec, status, and stream of frames, whole and cut in two: what is taken comes back equal.
+// Any bytes as task spec, status, and stream of frames, whole and cut in two: what is taken comes
+// back equal.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -136,8 +136,8 @@ TEST(Protocol, fields_any_bytes_come_back) {
 }
 
 TEST(Protocol, fields_damaged_are_refused) {
-    for (std::string_view text : {"a", "a=", "a=1", "a=1:", "a=1:xy", "a=5:x\n", "=1:x\n", "a=x:1\n",
-                                  "a=99999999999999999999:x\n", "a=-1:x\n"}) {
+    for (std::string_view text : {"a", "a=", "a=1", "a=1:", "a=1:xy", "a=5:x\n", "=1:x\n",
+                                  "a=x:1\n", "a=99999999999999999999:x\n", "a=-1:x\n"}) {
         EXPECT_FALSE(decode(text)) << text;
     }
 }
@@ -239,14 +239,16 @@ TEST(Shim, folder_used_once_is_never_started_again) {
     EXPECT_EQ(start(folder, spec), static_cast<int>(StartCode::busy));
     Asker(folder).ask({{"type", "kill"}});
     folder.await_exit();
-    EXPECT_TRUE(eventually([&] { return start(folder, spec) == static_cast<int>(StartCode::used); }));
+    EXPECT_TRUE(
+        eventually([&] { return start(folder, spec) == static_cast<int>(StartCode::used); }));
     EXPECT_EQ(folder.output(), "started\n");
 }
 
 TEST(Shim, stop_obeyed_within_grace_ends_by_the_tasks_own_code) {
     Folder folder;
     ASSERT_EQ(start(folder, folder.script("trap 'echo saved; exit 3' TERM; echo ready; "
-                                          "while :; do sleep 0.05; done")), 0);
+                                          "while :; do sleep 0.05; done")),
+              0);
     Asker asker(folder);
     ASSERT_TRUE(eventually([&] { return folder.output() == "ready\n"; }));
     EXPECT_EQ(text_of(asker.ask({{"type", "stop"}}), "type"), "ok");
@@ -259,9 +261,12 @@ TEST(Shim, stop_obeyed_within_grace_ends_by_the_tasks_own_code) {
 TEST(Shim, stop_ignored_kills_the_whole_tree_after_grace) {
     Folder folder;
     // The grandchild leaves the group and the session, and ignores TERM as well.
-    ASSERT_EQ(start(folder, folder.script("trap '' TERM; (setsid sh -c 'echo $$ > far; exec sleep 600' &); "
-                                          "echo $$ > near; while :; do sleep 0.05; done")), 0);
-    ASSERT_TRUE(eventually([&] { return number_in(folder.file("far")) && number_in(folder.file("near")); }));
+    ASSERT_EQ(start(folder,
+                    folder.script("trap '' TERM; (setsid sh -c 'echo $$ > far; exec sleep 600' &); "
+                                  "echo $$ > near; while :; do sleep 0.05; done")),
+              0);
+    ASSERT_TRUE(eventually(
+        [&] { return number_in(folder.file("far")) && number_in(folder.file("near")); }));
     auto far = identify(number_in(folder.file("far")));
     ASSERT_TRUE(far);
     auto begun = Clock::now();
@@ -276,7 +281,8 @@ TEST(Shim, stop_ignored_kills_the_whole_tree_after_grace) {
 TEST(Shim, main_process_ends_leftovers_are_killed_before_the_record) {
     Folder folder;
     ASSERT_EQ(start(folder, folder.script("(setsid sh -c 'echo $$ > far; exec sleep 600' &) ; "
-                                          "while [ ! -s far ]; do sleep 0.01; done; exit 0")), 0);
+                                          "while [ ! -s far ]; do sleep 0.01; done; exit 0")),
+              0);
     TaskStatus status = folder.await_exit();
     EXPECT_EQ(status.exit_code, 0);
     EXPECT_EQ(identify(number_in(folder.file("far"))), std::nullopt);
@@ -323,7 +329,8 @@ TEST(Shim, stranger_is_never_killed) {
 
 TEST(Shim, output_beyond_the_ring_keeps_the_newest_at_true_offsets) {
     Folder folder;
-    TaskSpec spec = folder.script("i=0; while [ $i -lt 4000 ]; do printf '%09d\\n' $i; i=$((i+1)); done");
+    TaskSpec spec =
+        folder.script("i=0; while [ $i -lt 4000 ]; do printf '%09d\\n' $i; i=$((i+1)); done");
     spec.ring_bytes = 8192;
     ASSERT_EQ(start(folder, spec), 0);
     TaskStatus status = folder.await_exit();
@@ -350,7 +357,8 @@ TEST(Shim, server_gone_another_finds_the_task_and_its_output) {
     Folder folder;
     pid_t server = fork();
     if (server == 0) {
-        _exit(start(folder, folder.script("echo one; while [ ! -e go ]; do sleep 0.02; done; echo two")));
+        _exit(start(folder,
+                    folder.script("echo one; while [ ! -e go ]; do sleep 0.02; done; echo two")));
     }
     int status = 0;
     waitpid(server, &status, 0);
@@ -400,7 +408,8 @@ TEST(Shim, message_unknown_or_damaged_disturbs_nothing) {
 
 TEST(Shim, limits_and_pinning_are_applied) {
     Folder folder;
-    TaskSpec spec = folder.script("ulimit -n; ulimit -c; nice; grep Cpus_allowed_list /proc/self/status");
+    TaskSpec spec =
+        folder.script("ulimit -n; ulimit -c; nice; grep Cpus_allowed_list /proc/self/status");
     spec.limits = {{"nofile", 64}};
     spec.nice = 5;
     spec.cpus = {0};

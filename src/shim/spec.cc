@@ -49,8 +49,8 @@ Outcome<std::int64_t> number_within(const Fields& fields, const Range& range,
     if (text.empty()) return otherwise;
     std::int64_t value = number_of(fields, range.key, range.low - 1);
     if (value >= range.low && value <= range.high) return value;
-    return std::unexpected(std::string(range.key) + ": must be " + std::to_string(range.low) + ".." +
-                           std::to_string(range.high) + ", is " + std::string(text));
+    return std::unexpected(std::string(range.key) + ": must be " + std::to_string(range.low) +
+                           ".." + std::to_string(range.high) + ", is " + std::string(text));
 }
 
 Outcome<ResourceLimit> parse_limit(std::string_view text) {
@@ -113,7 +113,8 @@ Outcome<void> read_numbers(const Fields& fields, TaskSpec& spec) {
 Outcome<TaskSpec> decode_spec(std::string_view text) {
     std::optional<Fields> fields = decode(text);
     if (!fields) return std::unexpected("spec: not in the format of a task spec");
-    if (number_of(*fields, "format") < protocol_min || number_of(*fields, "format") > protocol_max) {
+    if (number_of(*fields, "format") < protocol_min ||
+        number_of(*fields, "format") > protocol_max) {
         return std::unexpected("format: must be 1, is " + std::string(text_of(*fields, "format")));
     }
     TaskSpec spec;

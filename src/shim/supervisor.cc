@@ -41,8 +41,12 @@ int open_signals() {
 
 }  // namespace
 
-std::int64_t monotonic_ms() { return read_clock(CLOCK_MONOTONIC); }
-std::int64_t wall_ms() { return read_clock(CLOCK_REALTIME); }
+std::int64_t monotonic_ms() {
+    return read_clock(CLOCK_MONOTONIC);
+}
+std::int64_t wall_ms() {
+    return read_clock(CLOCK_REALTIME);
+}
 
 Supervisor::Supervisor(int folder_fd, TaskSpec spec)
     : folder_fd_(folder_fd),
@@ -55,8 +59,8 @@ Supervisor::Supervisor(int folder_fd, TaskSpec spec)
     status_.port = spec_.port;
 }
 
-// Not durable on purpose: it guards against a second start while this machine is up; after a power loss there
-// is no process to start twice, and the boot id tells.
+// Not durable on purpose: it guards against a second start while this machine is up; after a power
+// loss there is no process to start twice, and the boot id tells.
 bool Supervisor::claim_folder() {
     int fd = openat(folder_fd_, identity_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return false;
@@ -132,7 +136,8 @@ void Supervisor::wait(std::int64_t timeout_ms) {
     if (poll(fds.data(), fds.size(), static_cast<int>(timeout_ms)) <= 0) return;
     if (fds[1].revents != 0) read_output_pipe(4);
     if (fds[0].revents != 0) read_signals();
-    door_.serve(&fds[2], [this](Client& client, const Fields& message) { answer(client, message); });
+    door_.serve(&fds[2],
+                [this](Client& client, const Fields& message) { answer(client, message); });
 }
 
 void Supervisor::read_signals() {
@@ -225,7 +230,8 @@ void Supervisor::kill_everything() {
     kill_again_ms_ = std::min(kill_again_ms_ * 2, kill_again_ms_max);
 }
 
-// The record is the promise that the capacity is free: it is written last, and tried until it is on disk.
+// The record is the promise that the capacity is free: it is written last, and tried until it is on
+// disk.
 void Supervisor::finish() {
     if (status_.state == TaskState::exited) return;
     read_output_pipe(1 << 20);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of one task: started, watched, stopped (TERM to its group, grace, KILL of its tree), reaped to the
-// last descendant, recorded. Needs no server: maximum run time and grace are kept here.
+// The life of one task: started, watched, stopped (TERM to its group, grace, KILL of its tree),
+// reaped to the last descendant, recorded. Needs no server: maximum run time and grace are kept
+// here.
 //
-// Order of facts on disk: `identity` exists before the task does; `exit` exists only after its last process
-// is gone. Whoever finds the first without the second and no shim holding the lock knows that the shim died.
-// One thread, one poll loop, monotonic time.
+// Order of facts on disk: `identity` exists before the task does; `exit` exists only after its last
+// process is gone. Whoever finds the first without the second and no shim holding the lock knows
+// that the shim died. One thread, one poll loop, monotonic time.
 #pragma once
 
 #include <functional>
@@ -19,10 +20,12 @@ namespace tandem::shim {
 
 class Supervisor {
   public:
-    // `folder_fd` is the task folder and the current working folder; its lock is held by the caller.
+    // `folder_fd` is the task folder and the current working folder; its lock is held by the
+    // caller.
     Supervisor(int folder_fd, TaskSpec spec);
 
-    // Starts the task. On anything but `started` an exit record tells why, where one can be written.
+    // Starts the task. On anything but `started` an exit record tells why, where one can be
+    // written.
     StartCode start();
     void run();  // returns when the exit record is written and told, or release came
 

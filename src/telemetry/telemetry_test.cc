@@ -173,7 +173,8 @@ TEST(process, tells_memory_processor_and_descriptors) {
     Metrics metrics;
     measure_process(metrics);
     set_build_info(metrics, "1.2.3");
-    EXPECT_GT(metrics.gauge("process_resident_memory_bytes", "Memory that is in RAM.").value(), 1e6);
+    EXPECT_GT(metrics.gauge("process_resident_memory_bytes", "Memory that is in RAM.").value(),
+              1e6);
     EXPECT_GT(metrics.gauge("process_open_fds", "Open descriptors.").value(), 2);
     EXPECT_NE(metrics.render_prometheus_text().find("version=\"1.2.3\""), std::string::npos);
 }

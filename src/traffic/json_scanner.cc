@@ -11,7 +11,9 @@
 namespace tandem::traffic {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 int hex_value(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -38,8 +40,9 @@ std::size_t plain_run(std::string_view text) {
     const auto slash = _mm_set1_epi8('\\');
     for (; n + 16 <= text.size(); n += 16) {
         const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + n));
-        const auto found = _mm_or_si128(_mm_cmplt_epi8(bytes, blank),
-                                        _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)));
+        const auto found =
+            _mm_or_si128(_mm_cmplt_epi8(bytes, blank),
+                         _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)));
         if (const auto mask = static_cast<unsigned>(_mm_movemask_epi8(found)))
             return n + static_cast<std::size_t>(std::countr_zero(mask));
     }
@@ -48,7 +51,8 @@ std::size_t plain_run(std::string_view text) {
     return n;
 }
 
-// Number grammar as a table of moves: 0 start, 1 '-', 2 zero, 3 digits, 4 '.', 5 fraction, 6 e, 7 sign, 8 exponent.
+// Number grammar as a table of moves: 0 start, 1 '-', 2 zero, 3 digits, 4 '.', 5 fraction, 6 e, 7
+// sign, 8 exponent.
 int next_number_state(int state, char c) {
     const bool digit = c >= '0' && c <= '9';
     switch (state) {
@@ -65,7 +69,8 @@ int next_number_state(int state, char c) {
             if (digit) return 3;
             if (c == '.') return 4;
             return c == 'e' || c == 'E' ? 6 : -1;
-        case 4: return digit ? 5 : -1;
+        case 4:
+            return digit ? 5 : -1;
         case 5:
             if (digit) return 5;
             return c == 'e' || c == 'E' ? 6 : -1;
@@ -73,12 +78,16 @@ int next_number_state(int state, char c) {
             if (c == '+' || c == '-') return 7;
             [[fallthrough]];
         case 7:
-        case 8: return digit ? 8 : -1;
-        default: return -1;
+        case 8:
+            return digit ? 8 : -1;
+        default:
+            return -1;
     }
 }
 
-bool number_may_end(int state) { return state == 2 || state == 3 || state == 5 || state == 8; }
+bool number_may_end(int state) {
+    return state == 2 || state == 3 || state == 5 || state == 8;
+}
 
 }  // namespace
 
@@ -89,8 +98,10 @@ bool JsonScanner::fail(std::string_view what) {
 
 void JsonScanner::put(char c) {
     if (!capturing()) return;
-    if (text_.size() < text_max) text_.push_back(c);
-    else cut_ = true;
+    if (text_.size() < text_max)
+        text_.push_back(c);
+    else
+        cut_ = true;
 }
 
 bool JsonScanner::tell(JsonKind kind, int depth, std::size_t begin, std::size_t end) {
@@ -143,17 +154,25 @@ bool JsonScanner::finish() {
 
 bool JsonScanner::take(char c) {
     switch (state_) {
-        case State::string: return take_string(c);
-        case State::escape: return take_escape(c);
-        case State::unicode: return take_unicode(c);
-        case State::number: return take_number(c);
-        case State::literal: return take_literal(c);
-        default: break;
+        case State::string:
+            return take_string(c);
+        case State::escape:
+            return take_escape(c);
+        case State::unicode:
+            return take_unicode(c);
+        case State::number:
+            return take_number(c);
+        case State::literal:
+            return take_literal(c);
+        default:
+            break;
     }
     if (is_space(c)) return true;
     switch (state_) {
-        case State::value: return begin_value(c);
-        case State::value_or_end: return c == ']' ? close(c) : begin_value(c);
+        case State::value:
+            return begin_value(c);
+        case State::value_or_end:
+            return c == ']' ? close(c) : begin_value(c);
         case State::key_or_end:
             if (c == '}') return close(c);
             [[fallthrough]];
@@ -171,7 +190,8 @@ bool JsonScanner::take(char c) {
                 return true;
             }
             return close(c);
-        default: return fail("text after the end of the JSON value");
+        default:
+            return fail("text after the end of the JSON value");
     }
 }
 
@@ -181,14 +201,21 @@ bool JsonScanner::begin_value(char c) {
     cut_ = false;
     switch (c) {
         case '{':
-        case '[': return open(c);
+        case '[':
+            return open(c);
         case '"':
             state_ = State::string;
             high_surrogate_ = 0;
             return true;
-        case 't': literal_ = "true"; break;
-        case 'f': literal_ = "false"; break;
-        case 'n': literal_ = "null"; break;
+        case 't':
+            literal_ = "true";
+            break;
+        case 'f':
+            literal_ = "false";
+            break;
+        case 'n':
+            literal_ = "null";
+            break;
         default:
             state_ = State::number;
             number_state_ = 0;
@@ -201,7 +228,8 @@ bool JsonScanner::begin_value(char c) {
 
 bool JsonScanner::open(char bracket) {
     const bool object = bracket == '{';
-    if (!tell(object ? JsonKind::object_begin : JsonKind::array_begin, depth_, offset_, offset_ + 1))
+    if (!tell(object ? JsonKind::object_begin : JsonKind::array_begin, depth_, offset_,
+              offset_ + 1))
         return false;
     if (depth_ == json_depth_max) return fail("nested deeper than 64 levels");
     const auto bit = std::uint64_t{1} << depth_;
@@ -212,7 +240,8 @@ bool JsonScanner::open(char bracket) {
 }
 
 bool JsonScanner::close(char bracket) {
-    if (depth_ == 0 || bracket != (in_object() ? '}' : ']')) return fail("a comma or a closing bracket was expected");
+    if (depth_ == 0 || bracket != (in_object() ? '}' : ']'))
+        return fail("a comma or a closing bracket was expected");
     const bool object = in_object();
     --depth_;
     state_ = depth_ == 0 ? State::done : State::after_value;
@@ -252,10 +281,14 @@ bool JsonScanner::take_utf8(std::uint8_t byte) {
     if (utf8_left_ == 0) {
         utf8_low_ = 0x80;
         utf8_high_ = 0xbf;
-        if (byte >= 0xc2 && byte <= 0xdf) utf8_left_ = 1;
-        else if (byte >= 0xe0 && byte <= 0xef) utf8_left_ = 2;
-        else if (byte >= 0xf0 && byte <= 0xf4) utf8_left_ = 3;
-        else return fail("invalid UTF-8");
+        if (byte >= 0xc2 && byte <= 0xdf)
+            utf8_left_ = 1;
+        else if (byte >= 0xe0 && byte <= 0xef)
+            utf8_left_ = 2;
+        else if (byte >= 0xf0 && byte <= 0xf4)
+            utf8_left_ = 3;
+        else
+            return fail("invalid UTF-8");
         if (byte == 0xe0) utf8_low_ = 0xa0;
         if (byte == 0xed) utf8_high_ = 0x9f;
         if (byte == 0xf0) utf8_low_ = 0x90;
@@ -275,18 +308,31 @@ bool JsonScanner::take_escape(char c) {
     switch (c) {
         case '"':
         case '\\':
-        case '/': put(c); return true;
-        case 'b': put('\b'); return true;
-        case 'f': put('\f'); return true;
-        case 'n': put('\n'); return true;
-        case 'r': put('\r'); return true;
-        case 't': put('\t'); return true;
+        case '/':
+            put(c);
+            return true;
+        case 'b':
+            put('\b');
+            return true;
+        case 'f':
+            put('\f');
+            return true;
+        case 'n':
+            put('\n');
+            return true;
+        case 'r':
+            put('\r');
+            return true;
+        case 't':
+            put('\t');
+            return true;
         case 'u':
             state_ = State::unicode;
             hex_left_ = 4;
             code_ = 0;
             return true;
-        default: return fail("unknown escape in a string");
+        default:
+            return fail("unknown escape in a string");
     }
 }
 

@@ -15,8 +15,9 @@ void LeaseAuthority::expect_holders(const std::vector<std::string>& gateways, In
     if (expected_.size() > 1) rate_closed_until_ = now + rest;
 }
 
-// An ask shows what the gateway holds now, and with `answered` whether the last offer ever reached it. One that was
-// overtaken on its way changes nothing; its sender no longer listens for the answer.
+// An ask shows what the gateway holds now, and with `answered` whether the last offer ever reached
+// it. One that was overtaken on its way changes nothing; its sender no longer listens for the
+// answer.
 void LeaseAuthority::settle(const std::string& gateway, const model::LeaseAsk& ask, Instant now) {
     Key& key = keys_[ask.key_id];
     expire(key, now);
@@ -26,8 +27,10 @@ void LeaseAuthority::settle(const std::string& gateway, const model::LeaseAsk& a
     const auto used = reached ? holder.rate.bound() : holder.rate.confirmed;
     const auto freed = used - ask.held_rate;
     if (freed > 0) key.resting.push_back({.rate = freed, .until = now + rest});
-    holder.rate = {.confirmed = ask.held_rate, .offered = 0, .demand = std::max<std::int64_t>(0, ask.rate)};
-    holder.concurrency = {.confirmed = ask.held_concurrency, .offered = 0,
+    holder.rate = {
+        .confirmed = ask.held_rate, .offered = 0, .demand = std::max<std::int64_t>(0, ask.rate)};
+    holder.concurrency = {.confirmed = ask.held_concurrency,
+                          .offered = 0,
                           .demand = std::max<std::int64_t>(0, ask.concurrency)};
     holder.sequence = ask.sequence;
     holder.expires = now + survival_;
@@ -77,7 +80,8 @@ std::int64_t LeaseAuthority::fair_share(const Key& key, Field field, std::int64_
 }
 
 std::int64_t LeaseAuthority::grant(const Key& key, Field field, std::int64_t limit,
-                                   const std::string& gateway, std::int64_t resting, bool may_grow) const {
+                                   const std::string& gateway, std::int64_t resting,
+                                   bool may_grow) const {
     std::int64_t held_by_others = 0;
 #if !defined(TANDEM_PLANT_LEASE_AUTHORITY)
     for (const auto& [name, holder] : key.holders)
@@ -89,7 +93,8 @@ std::int64_t LeaseAuthority::grant(const Key& key, Field field, std::int64_t lim
     return std::min(fair_share(key, field, limit, gateway), most);
 }
 
-model::LeaseGrant LeaseAuthority::offer(const std::string& gateway, const Asked& asked, Instant now) {
+model::LeaseGrant LeaseAuthority::offer(const std::string& gateway, const Asked& asked,
+                                        Instant now) {
     Key& key = keys_.at(asked.ask.key_id);
     Holder& holder = key.holders.at(gateway);
     model::LeaseGrant result{.key_id = asked.ask.key_id, .expires = holder.expires};

@@ -6,10 +6,10 @@
 namespace tandem::traffic {
 namespace {
 
-constexpr Duration active_for = minutes(1);    // a key that was used within this asks often
+constexpr Duration active_for = minutes(1);  // a key that was used within this asks often
 constexpr Duration refused_every = seconds(1);
 constexpr Duration active_every = seconds(5);
-constexpr Duration idle_every = seconds(30);   // gives others the chance to take over
+constexpr Duration idle_every = seconds(30);  // gives others the chance to take over
 constexpr std::size_t asks_max = 1000;
 
 }  // namespace
@@ -32,7 +32,8 @@ AdmissionResult LeaseHolder::admit(std::string_view key_id, const KeyLimits& lim
     }
     if (limits.rate > 0 && !key.window.admit(now, key.rate)) {
         ++key.refused;
-        return {.outcome = Admission::rate_spent, .retry_after = key.window.wait(now, key.rate),
+        return {.outcome = Admission::rate_spent,
+                .retry_after = key.window.wait(now, key.rate),
                 .limit = key.rate};
     }
     ++key.in_flight;
@@ -56,13 +57,15 @@ bool LeaseHolder::needs_ask(Key& key, Instant now) const {
 model::LeaseAsk LeaseHolder::make_ask(const std::string& key_id, Key& key, Instant now) {
     const bool idle = now - key.used >= active_for;
     const auto spent = key.window.spent(now);
-    model::LeaseAsk ask{.key_id = key_id, .sequence = sequence_,
-                        .answered = key.answered ? key.answered : base_};
+    model::LeaseAsk ask{
+        .key_id = key_id, .sequence = sequence_, .answered = key.answered ? key.answered : base_};
     ask.rate = idle ? 0 : std::min(key.limits.rate, spent + spent / 4 + key.refused + 1);
     ask.concurrency = idle ? key.in_flight
-                           : std::min(key.limits.concurrency, std::max(key.peak, key.in_flight) + key.refused + 1);
+                           : std::min(key.limits.concurrency,
+                                      std::max(key.peak, key.in_flight) + key.refused + 1);
     ask.held_rate = key.granted ? key.rate : 0;
-    // What runs can't be taken back: more than the share may still be in flight after it was lowered.
+    // What runs can't be taken back: more than the share may still be in flight after it was
+    // lowered.
     ask.held_concurrency = std::max(key.granted ? key.concurrency : 0, key.in_flight);
     key.asked = now;
     key.refused = 0;
@@ -91,7 +94,8 @@ LeaseHolder::Batch LeaseHolder::due(Instant now) {
     return batch;
 }
 
-void LeaseHolder::on_grants(const Batch& batch, const std::vector<model::LeaseGrant>& grants, Instant now) {
+void LeaseHolder::on_grants(const Batch& batch, const std::vector<model::LeaseGrant>& grants,
+                            Instant now) {
     if (batch.sequence != in_flight_) return;
     in_flight_ = 0;
     for (std::size_t i = 0; i < grants.size() && i < batch.asks.size(); ++i) {
@@ -117,8 +121,10 @@ LeaseHolder::Held LeaseHolder::held() const {
     Held held{.sequence = sequence_};
     for (const auto& [id, key] : keys_)
         if (key.granted)
-            held.grants.push_back(
-                {.key_id = id, .rate = key.rate, .concurrency = key.concurrency, .expires = key.expires});
+            held.grants.push_back({.key_id = id,
+                                   .rate = key.rate,
+                                   .concurrency = key.concurrency,
+                                   .expires = key.expires});
     return held;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits over several gateways: authority and holders with messages that are late, lost and overtaken, gateways
-// that crash and servers that restart. Judged by what was admitted, not by what the parts believe.
+// Limits over several gateways: authority and holders with messages that are late, lost and
+// overtaken, gateways that crash and servers that restart. Judged by what was admitted, not by what
+// the parts believe.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ class World {
         const auto result = gateway.holder->admit(key_id, limits, now_);
         if (result.outcome != Admission::admitted) return;
         admitted_.push_back(now_);
-        gateway.running.push_back(now_ + milliseconds(static_cast<std::int64_t>(random_.below(4000))));
+        gateway.running.push_back(now_ +
+                                  milliseconds(static_cast<std::int64_t>(random_.below(4000))));
     }
     void tend(std::size_t index) {
         Gateway& gateway = gateways_[index];
@@ -95,7 +97,11 @@ class World {
         if (batch.asks.empty()) return;
         gateway.sent = batch;
         gateway.sent_at = now_;
-        messages_.push_back({.to_server = true, .gateway = index, .life = lives_[index], .batch = batch, .grants = {}});
+        messages_.push_back({.to_server = true,
+                             .gateway = index,
+                             .life = lives_[index],
+                             .batch = batch,
+                             .grants = {}});
     }
     void deliver(bool faults) {
         for (int n = 0; n < 2 && !messages_.empty(); ++n) {
@@ -104,21 +110,25 @@ class World {
             const bool twice = faults && random_.chance(30) && message.to_server;
             if (!twice) messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(at));
             if (faults && random_.chance(60)) continue;  // lost
-            if (message.to_server) at_server(message);
-            else at_gateway(message);
+            if (message.to_server)
+                at_server(message);
+            else
+                at_gateway(message);
         }
     }
     void at_server(Message message) {
         std::vector<LeaseAuthority::Asked> batch;
         for (const auto& ask : message.batch.asks)
-            batch.push_back({.ask = ask, .limits = {.rate = limits.rate, .concurrency = limits.concurrency}});
+            batch.push_back(
+                {.ask = ask, .limits = {.rate = limits.rate, .concurrency = limits.concurrency}});
         message.grants = authority_.ask(gateways_[message.gateway].name, batch, now_);
         message.to_server = false;
         messages_.push_back(std::move(message));
     }
     void at_gateway(const Message& message) {
         Gateway& gateway = gateways_[message.gateway];
-        if (message.life != lives_[message.gateway]) return;  // its connection died with the process
+        if (message.life != lives_[message.gateway])
+            return;  // its connection died with the process
         gateway.holder->on_grants(message.batch, message.grants, now_);
         gateway.disk = gateway.holder->held();
         if (gateway.sent && gateway.sent->sequence == message.batch.sequence) gateway.sent.reset();
@@ -126,7 +136,8 @@ class World {
     void crash(std::size_t index) {
         ++lives_[index];
         const bool keep = random_.chance(700);
-        // A gateway that has lost its disk has lost its identity as well: it is another one from then on.
+        // A gateway that has lost its disk has lost its identity as well: it is another one from
+        // then on.
         if (!keep) gateways_[index].name += "x";
         names_.push_back(gateways_[index].name);
         start(gateways_[index], keep);
@@ -142,10 +153,12 @@ class World {
     }
     void check() {
         std::int64_t running = 0;
-        for (const auto& gateway : gateways_) running += static_cast<std::int64_t>(gateway.running.size());
+        for (const auto& gateway : gateways_)
+            running += static_cast<std::int64_t>(gateway.running.size());
         if (running > limits.concurrency) broken_ = "in flight: " + std::to_string(running);
         std::int64_t window = 0;
-        for (auto it = admitted_.rbegin(); it != admitted_.rend() && now_ - *it < minutes(1); ++it) ++window;
+        for (auto it = admitted_.rbegin(); it != admitted_.rend() && now_ - *it < minutes(1); ++it)
+            ++window;
         most_ = std::max(most_, window);
         if (window > limits.rate) broken_ = "in one minute: " + std::to_string(window);
     }
@@ -187,9 +200,15 @@ TEST(Leases, quota_is_usable_without_faults) {
     EXPECT_GE(two.most_in_window(), limits.rate * 9 / 10);
 }
 
-model::LeaseAsk ask(std::int64_t sequence, std::int64_t answered, std::int64_t rate, std::int64_t held) {
-    return {.key_id = key_id, .rate = rate, .concurrency = rate, .sequence = sequence, .answered = answered,
-            .held_rate = held, .held_concurrency = held};
+model::LeaseAsk ask(std::int64_t sequence, std::int64_t answered, std::int64_t rate,
+                    std::int64_t held) {
+    return {.key_id = key_id,
+            .rate = rate,
+            .concurrency = rate,
+            .sequence = sequence,
+            .answered = answered,
+            .held_rate = held,
+            .held_concurrency = held};
 }
 
 TEST(LeaseAuthority, share_of_another_gateway_is_not_given_twice) {
@@ -203,7 +222,8 @@ TEST(LeaseAuthority, share_of_another_gateway_is_not_given_twice) {
     EXPECT_EQ(second.concurrency, 0);
     const auto lowered = authority.ask("a", {{ask(6, 5, 3, 10), ten}}, t + seconds(1))[0];
     EXPECT_EQ(lowered.rate, 5);
-    EXPECT_EQ(authority.ask("b", {{ask(6, 5, 3, 0), ten}}, t + seconds(2))[0].rate, 0) << "not confirmed yet";
+    EXPECT_EQ(authority.ask("b", {{ask(6, 5, 3, 0), ten}}, t + seconds(2))[0].rate, 0)
+        << "not confirmed yet";
     authority.ask("a", {{ask(7, 6, 3, 5), ten}}, t + seconds(3));
     const auto resting = authority.ask("b", {{ask(7, 6, 3, 0), ten}}, t + seconds(4))[0];
     EXPECT_EQ(resting.rate, 0) << "what was spent of it still counts";
@@ -236,7 +256,8 @@ TEST(LeaseHolder, standing_share_survives_without_a_server) {
     EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::no_lease);
     const auto batch = holder.due(now);
     ASSERT_EQ(batch.asks.size(), 1u);
-    holder.on_grants(batch, {{.key_id = key_id, .rate = 40, .concurrency = 6, .expires = now + hours(1)}}, now);
+    holder.on_grants(
+        batch, {{.key_id = key_id, .rate = 40, .concurrency = 6, .expires = now + hours(1)}}, now);
     for (int i = 0; i < 50; ++i) {
         now = now + minutes(1);
         EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::admitted);
@@ -245,7 +266,8 @@ TEST(LeaseHolder, standing_share_survives_without_a_server) {
         holder.lost();
     }
     now = now + minutes(20);
-    EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::no_lease) << "the grant has run out";
+    EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::no_lease)
+        << "the grant has run out";
 }
 
 TEST(LeaseHolder, refusals_say_which_limit_and_when_to_come_back) {
@@ -253,7 +275,8 @@ TEST(LeaseHolder, refusals_say_which_limit_and_when_to_come_back) {
     const Instant now{1'000'000'000};
     holder.admit(key_id, limits, now);
     const auto batch = holder.due(now);
-    holder.on_grants(batch, {{.key_id = key_id, .rate = 3, .concurrency = 2, .expires = now + hours(1)}}, now);
+    holder.on_grants(
+        batch, {{.key_id = key_id, .rate = 3, .concurrency = 2, .expires = now + hours(1)}}, now);
     EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::admitted);
     EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::admitted);
     EXPECT_EQ(holder.admit(key_id, limits, now).outcome, Admission::busy);

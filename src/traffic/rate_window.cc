@@ -65,11 +65,13 @@ Duration RateWindow::wait(Instant now, std::int64_t limit) {
     auto over = total_ - limit + 1;  // this many must leave
     if (over <= 0) return {};
     if (limit <= 0) return seconds(static_cast<std::int64_t>(width));
-    for (auto second = second_ - static_cast<std::int64_t>(width) + 1; second <= second_; ++second) {
+    for (auto second = second_ - static_cast<std::int64_t>(width) + 1; second <= second_;
+         ++second) {
         if (second < 0) continue;
         over -= counts_[slot_of(second, width)];
         if (over <= 0)
-            return {(second + static_cast<std::int64_t>(width)) * 1000 - std::max(now.ms, second_ * 1000)};
+            return {(second + static_cast<std::int64_t>(width)) * 1000 -
+                    std::max(now.ms, second_ * 1000)};
     }
     return seconds(static_cast<std::int64_t>(width));
 }

@@ -33,7 +33,8 @@ std::string request_facts(std::string_view text, std::size_t cut) {
         body.replace(splice->at, splice->erased, splice->inserted);
         RequestScan again;
         again.feed(body);
-        TANDEM_ASSERT(again.finish() && again.include_usage() && again.stream(), "a spliced body asks for usage");
+        TANDEM_ASSERT(again.finish() && again.include_usage() && again.stream(),
+                      "a spliced body asks for usage");
     }
     return body;
 }
@@ -54,7 +55,8 @@ void check_answer(std::string_view text) {
 std::string frames(std::string_view text, std::size_t cut) {
     Collect collect;
     SseScanner scanner;
-    if (!scanner.feed(text.substr(0, cut), collect) || !scanner.feed(text.substr(cut), collect)) return "refused";
+    if (!scanner.feed(text.substr(0, cut), collect) || !scanner.feed(text.substr(cut), collect))
+        return "refused";
     scanner.finish(collect);
     TANDEM_ASSERT(collect.raw == text, "frames add up to the stream");
     return collect.data;

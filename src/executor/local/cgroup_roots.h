@@ -13,7 +13,8 @@ struct CgroupRoots {
     std::string pids{};    // version 1
 };
 
-// Makes one folder `name` in each hierarchy below this process's own group; empty where that is not allowed.
+// Makes one folder `name` in each hierarchy below this process's own group; empty where that is not
+// allowed.
 CgroupRoots make_cgroup_roots(const std::string& name);
 void remove_cgroup_roots(const CgroupRoots& roots);  // those that are empty
 

@@ -44,11 +44,12 @@ std::int64_t parse_progress(std::string_view text) {
 std::optional<CompleteCheckpoint> find_checkpoint(const std::string& folder, std::int64_t after) {
     std::optional<CompleteCheckpoint> best;
     std::error_code error;
-    for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    for (fs::directory_iterator each(folder, error), end; !error && each != end;
+         each.increment(error)) {
         std::optional<std::int64_t> step = step_of(each->path().filename().string());
         if (!step || *step <= after || (best && *step <= best->step)) continue;
         std::string manifest = each->path().string() + "/manifest.json";
-        struct stat facts {};
+        struct stat facts{};
         if (stat(manifest.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
         best = CompleteCheckpoint{.step = *step,
                                   .path = each->path().string(),

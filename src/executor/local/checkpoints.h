@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program tells through files (checkpoint contract): its progress, and its complete checkpoints.
+// What a program tells through files (checkpoint contract): its progress, and its complete
+// checkpoints.
 //   TANDEM_PROGRESS_FILE   {"step": n, ...} or the bare number first; replaced at each step
-//   TANDEM_CHECKPOINT_DIR  folders step-N; complete from the moment step-N/manifest.json is renamed into place
+//   TANDEM_CHECKPOINT_DIR  folders step-N; complete from the moment step-N/manifest.json is renamed
+//   into place
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,8 @@ std::string cpu_model() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
         std::size_t colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+        if (line.starts_with("model name") && colon != std::string::npos)
+            return line.substr(colon + 2);
     }
     return {};
 }
@@ -143,9 +144,9 @@ Result<std::vector<model::Device>> make_cpu_slices(const std::vector<int>& cores
     std::int64_t count = choice.cpu_slices == 0 ? most : choice.cpu_slices;
     if (count < 1 || count > most) {
         return invalid_field("--slices", "must be 1.." + std::to_string(most) + " (" +
-                                                 std::to_string(core_count) + " cores, --over-commit " +
-                                                 std::to_string(choice.over_commit) + "), is " +
-                                                 std::to_string(count));
+                                             std::to_string(core_count) + " cores, --over-commit " +
+                                             std::to_string(choice.over_commit) + "), is " +
+                                             std::to_string(count));
     }
     std::vector<model::Device> slices;
     for (std::int64_t index = 0; index < count; ++index) {
@@ -155,7 +156,8 @@ Result<std::vector<model::Device>> make_cpu_slices(const std::vector<int>& cores
         if (slice.over_committed) {
             slice.cores.push_back(cores[static_cast<std::size_t>(index % core_count)]);
         } else {
-            for (std::int64_t at = index * core_count / count; at < (index + 1) * core_count / count; ++at) {
+            for (std::int64_t at = index * core_count / count;
+                 at < (index + 1) * core_count / count; ++at) {
                 slice.cores.push_back(cores[static_cast<std::size_t>(at)]);
             }
         }

@@ -9,18 +9,22 @@
 namespace tandem::executor {
 namespace {
 
-// Output of `nvidia-smi --query-gpu=... --format=csv` as published in the test data of a public exporter:
-// github.com/utkuozdemir/nvidia_gpu_exporter, internal/exporter/testdata/query.txt.
+// Output of `nvidia-smi --query-gpu=... --format=csv` as published in the test data of a public
+// exporter: github.com/utkuozdemir/nvidia_gpu_exporter, internal/exporter/testdata/query.txt.
 constexpr std::string_view exporter_table =
-    "uuid, name, driver_model.current, driver_model.pending, vbios_version, driver_version, fan.speed [%], "
+    "uuid, name, driver_model.current, driver_model.pending, vbios_version, driver_version, "
+    "fan.speed [%], "
     "memory.used [MiB], pci.bus_id, serial, compute_cap, pci.sub_device_id, index\n"
-    "GPU-df6e7a7c-7314-46f8-abc4-b88b36dcf3aa, NVIDIA GeForce RTX 2080 SUPER, WDDM, WDDM, 90.04.7a.40.73, "
+    "GPU-df6e7a7c-7314-46f8-abc4-b88b36dcf3aa, NVIDIA GeForce RTX 2080 SUPER, WDDM, WDDM, "
+    "90.04.7a.40.73, "
     "466.63, 38 %, 575 MiB, 00000000:01:00.0, [N/A], 7.5, 0x40051458, 0\n"
-    "GPU-04757e3e-3077-4e2e-b988-7e2d647b52e9, Some Other GPU, DoesntMatter, DoesntMatter, 1a.2b.3c.4d, "
+    "GPU-04757e3e-3077-4e2e-b988-7e2d647b52e9, Some Other GPU, DoesntMatter, DoesntMatter, "
+    "1a.2b.3c.4d, "
     "123.45, 50 %, 1234 MiB, 00000000:02:00.0, [N/A], 8.6, 0x12345678, 1\n";
 
-// Lines of `nvidia-smi -q -x` as published in the test data of Telegraf's plugin: github.com/influxdata/telegraf,
-// plugins/inputs/nvidia_smi/testdata/a100-sxm4-v12.xml, elements that are not read left out.
+// Lines of `nvidia-smi -q -x` as published in the test data of Telegraf's plugin:
+// github.com/influxdata/telegraf, plugins/inputs/nvidia_smi/testdata/a100-sxm4-v12.xml, elements
+// that are not read left out.
 constexpr std::string_view telegraf_log = R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
 <nvidia_smi_log>

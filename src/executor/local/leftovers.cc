@@ -72,7 +72,8 @@ std::set<std::string> kill_carriers(const std::set<std::string>& names) {
 
 }  // namespace
 
-std::vector<std::string> kill_leftovers(const std::vector<LostTask>& lost, const CgroupRoots& roots) {
+std::vector<std::string> kill_leftovers(const std::vector<LostTask>& lost,
+                                        const CgroupRoots& roots) {
     std::string boot = shim::boot_id();
     std::set<std::string> suspects;
     for (const LostTask& task : lost) {
@@ -90,7 +91,8 @@ std::vector<std::string> kill_leftovers(const std::vector<LostTask>& lost, const
     for (const LostTask& task : lost) {
         if (alive.contains(task.name)) continue;
         if (suspects.contains(task.name) && shim::is_alive(task.last.task)) continue;
-        for (const std::string& group : cgroups_of(roots, task.name, true, true)) rmdir(group.c_str());
+        for (const std::string& group : cgroups_of(roots, task.name, true, true))
+            rmdir(group.c_str());
         gone.push_back(task.name);
     }
     return gone;

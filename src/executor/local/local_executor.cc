@@ -11,7 +11,8 @@ LocalExecutor::LocalExecutor(std::unique_ptr<Loop> loop) : loop_(std::move(loop)
 LocalExecutor::~LocalExecutor() = default;
 
 Result<std::unique_ptr<LocalExecutor>> LocalExecutor::open(LocalOptions options, LocalHooks hooks,
-                                                           core::InputSink sink, telemetry::Log log) {
+                                                           core::InputSink sink,
+                                                           telemetry::Log log) {
     if (!options.home.starts_with('/')) {
         return invalid_field("home", "must be an absolute path, is \"" + options.home + "\"");
     }
@@ -24,10 +25,18 @@ Result<std::unique_ptr<LocalExecutor>> LocalExecutor::open(LocalOptions options,
     return std::unique_ptr<LocalExecutor>(new LocalExecutor(std::move(loop)));
 }
 
-void LocalExecutor::start() { loop_->start(); }
-void LocalExecutor::execute(const model::Intent& intent) { loop_->post(intent); }
-void LocalExecutor::forget(RowId intent) { loop_->post(Loop::Forget{intent}); }
-void LocalExecutor::settle(const model::TaskName& task) { loop_->post(Loop::Settle{task}); }
+void LocalExecutor::start() {
+    loop_->start();
+}
+void LocalExecutor::execute(const model::Intent& intent) {
+    loop_->post(intent);
+}
+void LocalExecutor::forget(RowId intent) {
+    loop_->post(Loop::Forget{intent});
+}
+void LocalExecutor::settle(const model::TaskName& task) {
+    loop_->post(Loop::Settle{task});
+}
 
 Result<LogSlice> LocalExecutor::read_log(const model::TaskName& task, std::int64_t offset,
                                          std::size_t max) const {

@@ -41,8 +41,10 @@ class Inbox {
         std::unique_lock lock(mutex_);
         auto until = Clock::now() + patience;
         for (std::size_t at = from;; ++at) {
-            if (!news_.wait_until(lock, until, [&] { return at < inputs_.size(); })) return std::nullopt;
-            if (auto* input = std::get_if<T>(&inputs_[at]); input != nullptr && fits(*input)) return *input;
+            if (!news_.wait_until(lock, until, [&] { return at < inputs_.size(); }))
+                return std::nullopt;
+            if (auto* input = std::get_if<T>(&inputs_[at]); input != nullptr && fits(*input))
+                return *input;
         }
     }
     template <class T>
@@ -70,7 +72,8 @@ class Inbox {
 model::TaskName name_of_task(std::int64_t number, std::int64_t rank = 0) {
     model::TaskName task{.generation = 1, .epoch = 1, .rank = rank};
     for (std::size_t i = 0; i < 8; ++i) {
-        task.uid.bytes[11 - i] = static_cast<std::uint8_t>(static_cast<std::uint64_t>(number) >> (8 * i));
+        task.uid.bytes[11 - i] =
+            static_cast<std::uint8_t>(static_cast<std::uint64_t>(number) >> (8 * i));
     }
     task.uid.bytes[0] = 7;
     return task;
@@ -104,19 +107,22 @@ class LocalExecutorTest : public testing::Test {
         options.relist_period = relist_;
         LocalHooks hooks{
             .replica_key = [](const model::TaskName&) { return std::string("key"); },
-            .model_path = [](const std::string& digest) { return Result<std::string>("/models/" + digest); },
+            .model_path =
+                [](const std::string& digest) { return Result<std::string>("/models/" + digest); },
             .digest_of = [](const std::string&) { return Result<std::string>("sha256:0"); },
-            .keep_output = [](const std::string& output, const std::string& path) {
-                return Result<model::OutputRecord>(
-                    {output, "sha256:1", static_cast<std::int64_t>(fs::file_size(path))});
-            }};
-        auto opened = LocalExecutor::open(options, hooks, [inbox = inbox_.get()](model::Input input) {
-            inbox->put(std::move(input));
-        }, {});
+            .keep_output =
+                [](const std::string& output, const std::string& path) {
+                    return Result<model::OutputRecord>(
+                        {output, "sha256:1", static_cast<std::int64_t>(fs::file_size(path))});
+                }};
+        auto opened = LocalExecutor::open(
+            options, hooks,
+            [inbox = inbox_.get()](model::Input input) { inbox->put(std::move(input)); }, {});
         ASSERT_TRUE(opened) << opened.error().message;
         executor_ = std::move(*opened);
         executor_->start();
-        listed_ = inbox_->await<model::TasksListed>([](const auto&) { return true; }).value_or(model::TasksListed{});
+        listed_ = inbox_->await<model::TasksListed>([](const auto&) { return true; })
+                      .value_or(model::TasksListed{});
     }
     void stop_all() {
         std::error_code error;
@@ -127,8 +133,9 @@ class LocalExecutorTest : public testing::Test {
         for (fs::directory_iterator each(home_ + "/tasks", error), end; each != end; ++each) {
             auto task = model::TaskName::parse(each->path().filename().string());
             auto until = Clock::now() + patience;
-            while (task && !fs::exists(each->path() / "exit") && fs::exists(each->path() / "identity") &&
-                   !abandoned_.contains(*task) && Clock::now() < until) {
+            while (task && !fs::exists(each->path() / "exit") &&
+                   fs::exists(each->path() / "identity") && !abandoned_.contains(*task) &&
+                   Clock::now() < until) {
                 usleep(2000);
             }
         }
@@ -139,9 +146,12 @@ class LocalExecutorTest : public testing::Test {
         start.grace = seconds(5);
         return start;
     }
-    void start(const model::StartTask& task) { executor_->execute({.id = {++intents_}, .body = task}); }
+    void start(const model::StartTask& task) {
+        executor_->execute({.id = {++intents_}, .body = task});
+    }
     void stop(const model::TaskName& task, Duration grace) {
-        executor_->execute({.id = {++intents_}, .body = model::StopTask{.task = task, .grace = grace}});
+        executor_->execute(
+            {.id = {++intents_}, .body = model::StopTask{.task = task, .grace = grace}});
     }
     std::string log(const model::TaskName& task) {
         return executor_->read_log(task, 0, 1 << 20).value_or(LogSlice{}).text;
@@ -311,13 +321,16 @@ TEST_F(LocalExecutorTest, start_impossible_is_told_with_its_reason) {
     model::StartTask device = script(name_of_task(3), "true");
     device.devices = {{.index = 17}};
     start(device);
-    EXPECT_EQ(inbox_->await<model::TaskExited>(device.task)->start_error, "device 17 is not on this node");
+    EXPECT_EQ(inbox_->await<model::TaskExited>(device.task)->start_error,
+              "device 17 is not on this node");
 }
 
 TEST_F(LocalExecutorTest, environment_carries_devices_port_and_contracts) {
     model::StartTask task = script(name_of_task(1, 1),
-        "echo $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $TANDEM_TASK "
-        "$TANDEM_REPLICA_KEY $MINE {model} ${UNSET}; test {port} = $TANDEM_PORT && test -n \"$MASTER_PORT\"");
+                                   "echo $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS $RANK $WORLD_SIZE "
+                                   "$LOCAL_RANK $MASTER_ADDR $TANDEM_TASK "
+                                   "$TANDEM_REPLICA_KEY $MINE {model} ${UNSET}; test {port} = "
+                                   "$TANDEM_PORT && test -n \"$MASTER_PORT\"");
     task.devices = {{.index = 0}, {.index = 1}, {.index = 2}};
     task.wants_port = true;
     task.wants_rendezvous = true;
@@ -330,7 +343,8 @@ TEST_F(LocalExecutorTest, environment_carries_devices_port_and_contracts) {
     EXPECT_TRUE(started->endpoint.starts_with("127.0.0.1:"));
     std::string port = started->endpoint.substr(10);
     EXPECT_EQ(inbox_->await<model::TaskExited>(task.task)->exit.code, 0);
-    EXPECT_EQ(log(task.task), "GPU-a,GPU-b 1 1 2 0 127.0.0.1 " + task.task.text() + " key my-" + port + " /models/d\n");
+    EXPECT_EQ(log(task.task), "GPU-a,GPU-b 1 1 2 0 127.0.0.1 " + task.task.text() + " key my-" +
+                                  port + " /models/d\n");
 }
 
 TEST_F(LocalExecutorTest, ranks_of_an_epoch_meet_at_one_port_also_over_a_restart) {
@@ -338,7 +352,8 @@ TEST_F(LocalExecutorTest, ranks_of_an_epoch_meet_at_one_port_also_over_a_restart
     first.wants_rendezvous = true;
     first.world_size = 2;
     start(first);
-    ASSERT_TRUE(inbox_->await<model::TaskProgress>([&](const auto&) { return !log(first.task).empty(); }));
+    ASSERT_TRUE(
+        inbox_->await<model::TaskProgress>([&](const auto&) { return !log(first.task).empty(); }));
     restart();
     model::StartTask second = first;
     second.task.rank = 1;
@@ -350,36 +365,47 @@ TEST_F(LocalExecutorTest, ranks_of_an_epoch_meet_at_one_port_also_over_a_restart
 }
 
 TEST_F(LocalExecutorTest, progress_checkpoints_and_outputs_are_seen) {
-    model::StartTask task = script(name_of_task(1),
+    model::StartTask task = script(
+        name_of_task(1),
         "echo '{\"step\": 7, \"time\": 1.5}' > p; mv p $TANDEM_PROGRESS_FILE; "
         "cd $TANDEM_CHECKPOINT_DIR; mkdir step-000003 step-000007 step-000009; "
         "echo {} > step-000007/manifest.json; echo {} > step-000003/manifest.json; "
         "echo weights > $TANDEM_OUTPUT_DIR/model.gguf; while [ ! -e go ]; do sleep 0.02; done; "
-        "echo '{\"step\": 8}' > p; mv p $TANDEM_PROGRESS_FILE; echo {} > step-000009/manifest.json");
+        "echo '{\"step\": 8}' > p; mv p $TANDEM_PROGRESS_FILE; echo {} > "
+        "step-000009/manifest.json");
     task.checkpoint = true;
     start(task);
-    auto progress = inbox_->await<model::TaskProgress>([](const auto& each) { return each.step == 7; });
+    auto progress =
+        inbox_->await<model::TaskProgress>([](const auto& each) { return each.step == 7; });
     ASSERT_TRUE(progress);
     EXPECT_TRUE(progress->beat);
-    auto seen = inbox_->await<model::CheckpointSeen>([](const auto& each) { return each.checkpoint.step == 7; });
+    auto seen = inbox_->await<model::CheckpointSeen>(
+        [](const auto& each) { return each.checkpoint.step == 7; });
     ASSERT_TRUE(seen);
-    EXPECT_EQ(seen->checkpoint.path, home_ + "/checkpoints/" + task.task.uid.text() + "/step-000007");
+    EXPECT_EQ(seen->checkpoint.path,
+              home_ + "/checkpoints/" + task.task.uid.text() + "/step-000007");
     EXPECT_EQ(seen->checkpoint.digest, "sha256:0");
     std::ofstream(home_ + "/checkpoints/" + task.task.uid.text() + "/go") << "";
     ASSERT_TRUE(inbox_->await<model::TaskExited>(task.task));
     // What it did last was told before its end.
-    EXPECT_TRUE(inbox_->await<model::CheckpointSeen>([](const auto& each) { return each.checkpoint.step == 9; }));
-    EXPECT_TRUE(inbox_->await<model::TaskProgress>([](const auto& each) { return each.step == 8; }));
+    EXPECT_TRUE(inbox_->await<model::CheckpointSeen>(
+        [](const auto& each) { return each.checkpoint.step == 9; }));
+    EXPECT_TRUE(
+        inbox_->await<model::TaskProgress>([](const auto& each) { return each.step == 8; }));
 
-    executor_->execute({.id = {77}, .body = model::CollectOutputs{.task = task.task, .node = "here",
-        .outputs = {{"model", "model.gguf"}}}});
+    executor_->execute(
+        {.id = {77},
+         .body = model::CollectOutputs{
+             .task = task.task, .node = "here", .outputs = {{"model", "model.gguf"}}}});
     auto stored = inbox_->await<model::OutputStored>(task.task);
     ASSERT_TRUE(stored);
     EXPECT_EQ(stored->error, "");
     EXPECT_EQ(stored->outputs.at(0).bytes, 8);
     std::size_t from = inbox_->size();
-    executor_->execute({.id = {78}, .body = model::CollectOutputs{.task = task.task, .node = "here",
-        .outputs = {{"a", "none"}, {"b", "../identity"}}}});
+    executor_->execute(
+        {.id = {78},
+         .body = model::CollectOutputs{
+             .task = task.task, .node = "here", .outputs = {{"a", "none"}, {"b", "../identity"}}}});
     stored = inbox_->await<model::OutputStored>(task.task, from);
     EXPECT_EQ(stored->error, "output a: none was not written");
     EXPECT_TRUE(stored->outputs.empty());
@@ -388,7 +414,8 @@ TEST_F(LocalExecutorTest, progress_checkpoints_and_outputs_are_seen) {
 TEST_F(LocalExecutorTest, live_tasks_are_adopted_and_ended_ones_told_after_a_restart) {
     model::StartTask live = script(name_of_task(1), "echo up; exec sleep 600");
     live.wants_port = true;
-    model::StartTask ends = script(name_of_task(2), "while [ ! -e go ]; do sleep 0.02; done; exit 5");
+    model::StartTask ends =
+        script(name_of_task(2), "while [ ! -e go ]; do sleep 0.02; done; exit 5");
     start(live);
     start(ends);
     auto before = inbox_->await<model::TaskStarted>(live.task);
@@ -396,7 +423,9 @@ TEST_F(LocalExecutorTest, live_tasks_are_adopted_and_ended_ones_told_after_a_res
     std::string folder = home_ + "/tasks/" + ends.task.text();
     executor_.reset();  // nobody is there while it ends
     std::ofstream(folder + "/workdir/go") << "";
-    for (auto until = Clock::now() + patience; !fs::exists(folder + "/exit") && Clock::now() < until;) usleep(2000);
+    for (auto until = Clock::now() + patience;
+         !fs::exists(folder + "/exit") && Clock::now() < until;)
+        usleep(2000);
     usleep(2000);
     restart();
     ASSERT_EQ(listed_.tasks.size(), 2u);
@@ -425,7 +454,8 @@ TEST_F(LocalExecutorTest, settled_tasks_are_not_listed_and_keep_their_logs) {
     start(script(task, "echo kept"));
     ASSERT_TRUE(inbox_->await<model::TaskExited>(task));
     executor_->settle(task);
-    for (auto until = Clock::now() + patience; !fs::exists(home_ + "/ended/" + task.text()) && Clock::now() < until;) {
+    for (auto until = Clock::now() + patience;
+         !fs::exists(home_ + "/ended/" + task.text()) && Clock::now() < until;) {
         usleep(2000);
     }
     restart();
@@ -446,21 +476,25 @@ TEST_F(LocalExecutorTest, tasks_are_listed_again_so_that_a_lost_report_is_made_g
     const auto started = inbox_->await<model::TaskStarted>(live);
     ASSERT_TRUE(started && inbox_->await<model::TaskExited>(ended));
     const auto find = [](const model::TasksListed& listed, const model::TaskName& task) {
-        return std::find_if(listed.tasks.begin(), listed.tasks.end(), [&](const auto& one) { return one.task == task; });
+        return std::find_if(listed.tasks.begin(), listed.tasks.end(),
+                            [&](const auto& one) { return one.task == task; });
     };
-    const auto both = inbox_->await<model::TasksListed>([&](const auto& listed) { return listed.tasks.size() == 2; }, inbox_->size());
+    const auto both = inbox_->await<model::TasksListed>(
+        [&](const auto& listed) { return listed.tasks.size() == 2; }, inbox_->size());
     ASSERT_TRUE(both);
     EXPECT_EQ(find(*both, live)->handle, started->handle);
     EXPECT_FALSE(find(*both, live)->exit);
     ASSERT_TRUE(find(*both, ended)->exit);
     EXPECT_EQ(find(*both, ended)->exit->code, 3);
     executor_->settle(ended);
-    ASSERT_TRUE(inbox_->await<model::TasksListed>([&](const auto& listed) { return listed.tasks.size() == 1; }, inbox_->size()));
+    ASSERT_TRUE(inbox_->await<model::TasksListed>(
+        [&](const auto& listed) { return listed.tasks.size() == 1; }, inbox_->size()));
 }
 
 TEST_F(LocalExecutorTest, shim_killed_is_gone_only_when_its_whole_tree_is) {
     model::TaskName task = name_of_task(1);
-    start(script(task, "(setsid sh -c 'echo $$ > far; exec sleep 600' &); echo up; exec sleep 600"));
+    start(
+        script(task, "(setsid sh -c 'echo $$ > far; exec sleep 600' &); echo up; exec sleep 600"));
     ASSERT_TRUE(inbox_->await<model::TaskStarted>(task));
     std::string far_file = home_ + "/tasks/" + task.text() + "/workdir/far";
     pid_t far = 0;
@@ -483,14 +517,17 @@ TEST_F(LocalExecutorTest, shim_killed_is_gone_only_when_its_whole_tree_is) {
 TEST_F(LocalExecutorTest, two_hundred_live_tasks_are_adopted_at_once) {
     constexpr std::int64_t count = 200;
     for (std::int64_t i = 0; i < count; ++i) start(script(name_of_task(i), "exec sleep 600"));
-    for (std::int64_t i = 0; i < count; ++i) ASSERT_TRUE(inbox_->await<model::TaskStarted>(name_of_task(i)));
+    for (std::int64_t i = 0; i < count; ++i)
+        ASSERT_TRUE(inbox_->await<model::TaskStarted>(name_of_task(i)));
     std::map<model::TaskName, std::string> before;
-    for (std::int64_t i = 0; i < count; ++i) before[name_of_task(i)] = handle_of(identity(name_of_task(i)));
+    for (std::int64_t i = 0; i < count; ++i)
+        before[name_of_task(i)] = handle_of(identity(name_of_task(i)));
     executor_.reset();
     auto begun = Clock::now();
     restart();
     auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
-    std::printf("adopted %zu live tasks in %lld ms\n", listed_.tasks.size(), static_cast<long long>(took.count()));
+    std::printf("adopted %zu live tasks in %lld ms\n", listed_.tasks.size(),
+                static_cast<long long>(took.count()));
     ASSERT_EQ(listed_.tasks.size(), static_cast<std::size_t>(count));
     for (const model::ListedTask& task : listed_.tasks) {
         EXPECT_EQ(task.handle, before[task.task]);

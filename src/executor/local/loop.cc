@@ -32,14 +32,19 @@ std::string cgroup_name(const std::string& home) {
     Digest digest;
     digest.add(home);
     char text[32];
-    std::snprintf(text, sizeof text, "tandem-%016llx", static_cast<unsigned long long>(digest.value()));
+    std::snprintf(text, sizeof text, "tandem-%016llx",
+                  static_cast<unsigned long long>(digest.value()));
     return text;
 }
 
 }  // namespace
 
-std::int64_t monotonic_ms() { return read_clock(CLOCK_MONOTONIC); }
-std::int64_t wall_ms() { return read_clock(CLOCK_REALTIME); }
+std::int64_t monotonic_ms() {
+    return read_clock(CLOCK_MONOTONIC);
+}
+std::int64_t wall_ms() {
+    return read_clock(CLOCK_REALTIME);
+}
 
 Worker::Worker() : thread_([this] { run(); }) {}
 
@@ -178,7 +183,8 @@ void LocalExecutor::Loop::take_requests() {
     for (Request& request : requests) {
         if (auto* intent = std::get_if<model::Intent>(&request)) handle(*intent);
         if (auto* forget = std::get_if<Forget>(&request)) forget_start(forget->intent);
-        if (auto* settle = std::get_if<Settle>(&request); settle && !tasks_.contains(settle->task)) {
+        if (auto* settle = std::get_if<Settle>(&request);
+            settle && !tasks_.contains(settle->task)) {
             unsettled_.erase(settle->task);
             folders_.settle(settle->task);
         }
@@ -207,11 +213,13 @@ Result<std::string> output_file(const std::string& folder, const model::JobOutpu
     std::error_code error;
     fs::path base = fs::weakly_canonical(folder, error);
     fs::path path = fs::canonical(base / output.path, error);
-    if (error) return fail(ErrorCode::not_found, "output " + output.name + ": " + output.path + " was not written");
+    if (error)
+        return fail(ErrorCode::not_found,
+                    "output " + output.name + ": " + output.path + " was not written");
     auto [end, ignored] = std::mismatch(base.begin(), base.end(), path.begin(), path.end());
     if (end != base.end() || !fs::is_regular_file(path, error)) {
-        return fail(ErrorCode::invalid,
-                    "output " + output.name + ": " + output.path + " must be a file in TANDEM_OUTPUT_DIR");
+        return fail(ErrorCode::invalid, "output " + output.name + ": " + output.path +
+                                            " must be a file in TANDEM_OUTPUT_DIR");
     }
     return path.string();
 }
@@ -229,7 +237,8 @@ void LocalExecutor::Loop::collect(const model::CollectOutputs& wanted) {
         model::OutputStored stored{.task = wanted.task};
         for (const model::JobOutput& output : wanted.outputs) {
             Result<std::string> path = output_file(folder + "/outputs", output);
-            Result<model::OutputRecord> kept = fail(ErrorCode::internal, "outputs can't be kept here");
+            Result<model::OutputRecord> kept =
+                fail(ErrorCode::internal, "outputs can't be kept here");
             if (path && hooks_.keep_output) kept = hooks_.keep_output(output.name, *path);
             if (!path) kept = pass_on(path.error());
             if (kept) {
@@ -247,7 +256,8 @@ void LocalExecutor::Loop::collect(const model::CollectOutputs& wanted) {
             std::lock_guard lock(mutex_);
             collecting_.erase(wanted.task);
         }
-        sink_(model::OutputStored{.task = wanted.task, .error = "too many outputs wait to be kept"});
+        sink_(
+            model::OutputStored{.task = wanted.task, .error = "too many outputs wait to be kept"});
     }
 }
 

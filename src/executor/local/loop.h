@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor's inside: one thread that waits (epoll) for requests, shims, spawners and time, and one worker
-// for what takes long (keeping outputs, clearing old folders).
+// The executor's inside: one thread that waits (epoll) for requests, shims, spawners and time, and
+// one worker for what takes long (keeping outputs, clearing old folders).
 //   loop.cc      thread, requests, waiting          starting.cc  listing, starting, stopping
 //   watching.cc  status, progress, ends, the lost
 #pragma once

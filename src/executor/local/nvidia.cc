@@ -45,10 +45,12 @@ Result<model::Device> device_of(const Row& row) {
         return found == row.end() ? std::string() : found->second;
     };
     Result<std::int64_t> index = parse_integer(text("index"));
-    if (!index) return invalid_field("index", "nvidia-smi: must be a number, is \"" + text("index") + "\"");
+    if (!index)
+        return invalid_field("index", "nvidia-smi: must be a number, is \"" + text("index") + "\"");
     model::Device device{.index = *index, .uuid = text("uuid"), .model = text("name")};
     if (!device.uuid.starts_with("GPU-") && !device.uuid.starts_with("MIG-")) {
-        return invalid_field("uuid", "nvidia-smi: must start with GPU-, is \"" + device.uuid + "\"");
+        return invalid_field("uuid",
+                             "nvidia-smi: must start with GPU-, is \"" + device.uuid + "\"");
     }
     device.flavor = flavor_of(device.model);
     std::string memory = text("memory.total");  // "81920 MiB"; bare with nounits

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NVIDIA's tool says about a machine's GPUs. PURE text readers, no process is started here.
-// Format of the table: nvidia-smi(1), --query-gpu and --format=csv: one header line of property names, some
-// with a unit in brackets, then one line a GPU; values may be "[N/A]" or "[Not Supported]". Format of the
-// log: nvidia-smi -q -x, an XML document <nvidia_smi_log> with one <gpu> element a GPU.
+// Format of the table: nvidia-smi(1), --query-gpu and --format=csv: one header line of property
+// names, some with a unit in brackets, then one line a GPU; values may be "[N/A]" or "[Not
+// Supported]". Format of the log: nvidia-smi -q -x, an XML document <nvidia_smi_log> with one <gpu>
+// element a GPU.
 #pragma once
 
 #include <string_view>
@@ -22,7 +23,8 @@ struct NvidiaReading {
     std::vector<model::Fact> facts{};  // gpu<index>.<property>, as the tool names it
 };
 
-// Columns are found by the header, in any order; index, uuid and name are needed. The error names the column.
+// Columns are found by the header, in any order; index, uuid and name are needed. The error names
+// the column.
 Result<NvidiaReading> parse_nvidia_table(std::string_view csv);
 // Facts that only the log has (CUDA version, ECC mode, product brand and architecture).
 std::vector<model::Fact> parse_nvidia_log(std::string_view xml);

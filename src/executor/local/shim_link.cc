@@ -11,7 +11,9 @@
 
 namespace tandem::executor {
 
-ShimLink::~ShimLink() { close(); }
+ShimLink::~ShimLink() {
+    close();
+}
 
 ShimLink::ShimLink(ShimLink&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), in_(std::move(other.in_)) {}

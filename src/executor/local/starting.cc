@@ -30,7 +30,8 @@ Status write_spec(const std::string& folder, const shim::TaskSpec& spec) {
     std::string path = folder + "/" + shim::spec_file;
     int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     std::string text = shim::encode_spec(spec);
-    bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    bool written =
+        fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     int error = errno;
     if (fd >= 0) close(fd);
     if (written) return {};
@@ -74,7 +75,8 @@ Result<int> free_loopback_port() {
     bool known = fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     if (fd >= 0) close(fd);
-    if (!known) return fail(ErrorCode::unavailable, std::string("no free port: ") + std::strerror(errno));
+    if (!known)
+        return fail(ErrorCode::unavailable, std::string("no free port: ") + std::strerror(errno));
     return ntohs(address.sin_port);
 }
 
@@ -86,9 +88,11 @@ std::string variable_of(const shim::TaskSpec& spec, const std::string& key) {
 }
 
 Status check_checkpoint_folder(const std::string& path) {
-    if (Status made = make_folders(path); !made) return in_context("checkpoint.directory", made.error());
+    if (Status made = make_folders(path); !made)
+        return in_context("checkpoint.directory", made.error());
     if (access(path.c_str(), W_OK | X_OK) == 0) return {};
-    return fail(ErrorCode::invalid, "checkpoint.directory: " + path + ": can't be written: " + std::strerror(errno));
+    return fail(ErrorCode::invalid,
+                "checkpoint.directory: " + path + ": can't be written: " + std::strerror(errno));
 }
 
 }  // namespace
@@ -265,7 +269,8 @@ Result<shim::TaskSpec> LocalExecutor::Loop::spec_for(const model::StartTask& sta
         place.rendezvous_port = port;
     }
     if (!start.model_digest.empty()) {
-        if (!hooks_.model_path) return fail(ErrorCode::unavailable, "model files can't be read here");
+        if (!hooks_.model_path)
+            return fail(ErrorCode::unavailable, "model files can't be read here");
         TANDEM_LET(path, hooks_.model_path(start.model_digest));
         place.model_path = path;
     }
@@ -273,7 +278,8 @@ Result<shim::TaskSpec> LocalExecutor::Loop::spec_for(const model::StartTask& sta
     return make_task_spec(start, place, options_.devices);
 }
 
-// The kernel gives a free port; those promised to tasks that have not opened theirs yet are left out.
+// The kernel gives a free port; those promised to tasks that have not opened theirs yet are left
+// out.
 Result<int> LocalExecutor::Loop::pick_port(const model::TaskName& task) {
     for (int attempt = 0; attempt < 64; ++attempt) {
         TANDEM_LET(port, free_loopback_port());
@@ -290,14 +296,15 @@ std::vector<model::TaskName> LocalExecutor::Loop::siblings_of(const model::TaskN
     std::vector<model::TaskName> siblings;
     for (auto each = tasks_.lower_bound(first); each != tasks_.end(); ++each) {
         model::TaskName name = each->first;
-        if (name.generation != task.generation || name.uid != task.uid || name.epoch != task.epoch) break;
+        if (name.generation != task.generation || name.uid != task.uid || name.epoch != task.epoch)
+            break;
         if (name != task) siblings.push_back(name);
     }
     return siblings;
 }
 
-// The first rank of an epoch picks the port, the others read it from what that one was given: so it is the
-// same after a restart in between.
+// The first rank of an epoch picks the port, the others read it from what that one was given: so it
+// is the same after a restart in between.
 Result<int> LocalExecutor::Loop::rendezvous_port(const model::TaskName& task) {
     for (const model::TaskName& sibling : siblings_of(task)) {
         FolderHandle folder(folders_.path_of(sibling));
@@ -312,7 +319,8 @@ Result<int> LocalExecutor::Loop::rendezvous_port(const model::TaskName& task) {
 
 void LocalExecutor::Loop::fail_start(const model::TaskName& name, const std::string& why) {
     if (Status buried = folders_.bury(name, why); !buried) {
-        log_.error("recording a failed start", {{"task", name.text()}, {"error", buried.error().message}});
+        log_.error("recording a failed start",
+                   {{"task", name.text()}, {"error", buried.error().message}});
     }
     shim::TaskStatus status;
     status.start_error = why;
@@ -349,7 +357,8 @@ void LocalExecutor::Loop::stop(const model::StopTask& stop) {
     }
     // Nothing was ever started; from now on nothing can be, should the order to start come late.
     if (Status buried = folders_.bury(stop.task, "stopped before it was started"); !buried) {
-        log_.error("recording a stop", {{"task", stop.task.text()}, {"error", buried.error().message}});
+        log_.error("recording a stop",
+                   {{"task", stop.task.text()}, {"error", buried.error().message}});
     }
     sink_(model::TaskGone{.task = stop.task, .detail = "stopped before it was started"});
 }

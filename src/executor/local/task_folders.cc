@@ -32,7 +32,7 @@ Status make_folders(const std::string& path, unsigned mode) {
         }
         if (at != std::string::npos) ++at;
     }
-    struct stat facts {};
+    struct stat facts{};
     if (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return {};
     return fail(ErrorCode::invalid, path + ": not a folder");
 }
@@ -59,8 +59,10 @@ std::string TaskFolders::find(const model::TaskName& task) const {
 std::vector<model::TaskName> TaskFolders::list() const {
     std::vector<model::TaskName> tasks;
     std::error_code error;
-    for (fs::directory_iterator each(tasks_, error), end; !error && each != end; each.increment(error)) {
-        if (auto task = model::TaskName::parse(each->path().filename().string())) tasks.push_back(*task);
+    for (fs::directory_iterator each(tasks_, error), end; !error && each != end;
+         each.increment(error)) {
+        if (auto task = model::TaskName::parse(each->path().filename().string()))
+            tasks.push_back(*task);
     }
     std::sort(tasks.begin(), tasks.end());
     return tasks;
@@ -86,9 +88,11 @@ Status TaskFolders::bury(const model::TaskName& task, std::string why) {
     status.start_error = std::move(why);
     shim::Fields fields;
     shim::put_status(fields, status);
-    if (folder && shim::write_durably(folder.fd(), shim::exit_file, shim::encode(fields))) return {};
+    if (folder && shim::write_durably(folder.fd(), shim::exit_file, shim::encode(fields)))
+        return {};
     bool full = errno == ENOSPC || errno == EDQUOT;
-    return fail(full ? ErrorCode::storage_full : ErrorCode::internal, path + ": " + std::strerror(errno));
+    return fail(full ? ErrorCode::storage_full : ErrorCode::internal,
+                path + ": " + std::strerror(errno));
 }
 
 void TaskFolders::settle(const model::TaskName& task) {
@@ -98,7 +102,8 @@ void TaskFolders::settle(const model::TaskName& task) {
 void TaskFolders::prune(std::size_t most) {
     std::vector<std::pair<fs::file_time_type, fs::path>> settled;
     std::error_code error;
-    for (fs::directory_iterator each(ended_, error), end; !error && each != end; each.increment(error)) {
+    for (fs::directory_iterator each(ended_, error), end; !error && each != end;
+         each.increment(error)) {
         std::error_code ignored;
         settled.emplace_back(fs::last_write_time(each->path(), ignored), each->path());
     }

@@ -43,19 +43,23 @@ class TaskFolders {
     static Result<TaskFolders> open(const std::string& home);
 
     std::string path_of(const model::TaskName& task) const { return tasks_ + "/" + task.text(); }
-    std::string checkpoints_of(const Uid& owner) const { return home_ + "/checkpoints/" + owner.text(); }
+    std::string checkpoints_of(const Uid& owner) const {
+        return home_ + "/checkpoints/" + owner.text();
+    }
     // Where the task's folder is, live or settled; empty: nowhere.
     std::string find(const model::TaskName& task) const;
     std::vector<model::TaskName> list() const;  // of tasks/, in order of names
 
     Status make(const model::TaskName& task);
-    // Leaves an exit record for a task that is not to run (again): it can't be started from here any more.
+    // Leaves an exit record for a task that is not to run (again): it can't be started from here
+    // any more.
     Status bury(const model::TaskName& task, std::string why);
     void settle(const model::TaskName& task);
     // Removes the oldest settled folders beyond `most`.
     void prune(std::size_t most);
 
-    Result<LogSlice> read_log(const model::TaskName& task, std::int64_t offset, std::size_t max) const;
+    Result<LogSlice> read_log(const model::TaskName& task, std::int64_t offset,
+                              std::size_t max) const;
 
   private:
     TaskFolders() = default;

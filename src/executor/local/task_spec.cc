@@ -33,7 +33,8 @@ Result<Pinning> pin(const model::StartTask& start, const std::vector<model::Devi
             return each.index == share.index;
         });
         if (device == devices.end()) {
-            return fail(ErrorCode::invalid, "device " + std::to_string(share.index) + " is not on this node");
+            return fail(ErrorCode::invalid,
+                        "device " + std::to_string(share.index) + " is not on this node");
         }
         for (std::int64_t core : device->cores) cpus.insert(static_cast<int>(core));
         if (device->cores.empty()) pinning.gpus += (pinning.gpus.empty() ? "" : ",") + device->uuid;
@@ -98,8 +99,9 @@ Result<std::string> expand(std::string_view text, const std::map<std::string, st
     std::string result;
     while (!text.empty()) {
         std::size_t end = text.front() == '{' ? text.find('}') : std::string_view::npos;
-        auto value = end == std::string_view::npos ? values.end()
-                                                   : values.find(std::string(text.substr(1, end - 1)));
+        auto value = end == std::string_view::npos
+                         ? values.end()
+                         : values.find(std::string(text.substr(1, end - 1)));
         if (value == values.end() || (value->second.empty() && !must)) {
             result += text.front();
             text.remove_prefix(1);
@@ -126,7 +128,8 @@ Result<shim::TaskSpec> make_task_spec(const model::StartTask& start, const TaskP
         spec.args.push_back(std::move(*expanded));
     }
     for (const auto& [key, value] : env) spec.env.push_back(key + "=" + value);
-    spec.cwd = start.working_directory.empty() ? place.folder + "/workdir" : start.working_directory;
+    spec.cwd =
+        start.working_directory.empty() ? place.folder + "/workdir" : start.working_directory;
     spec.ring_bytes = place.ring_bytes;
     spec.grace_ms = start.grace.ms;
     spec.max_run_ms = start.max_run_time.ms;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an intent to the spec that its shim gets: command and environment with their placeholders expanded,
-// pinning, limits, and the contracts (checkpoint, rendezvous, replica). No I/O.
+// From an intent to the spec that its shim gets: command and environment with their placeholders
+// expanded, pinning, limits, and the contracts (checkpoint, rendezvous, replica). No I/O.
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@ namespace tandem::executor {
 
 // What the machine and the installation add to an intent.
 struct TaskPlace {
-    std::string folder{};          // the task's own
-    std::string checkpoints{};     // where checkpoints go when the intent names no folder
-    int port = 0;                  // 0: none wanted
+    std::string folder{};       // the task's own
+    std::string checkpoints{};  // where checkpoints go when the intent names no folder
+    int port = 0;               // 0: none wanted
     int rendezvous_port = 0;
     std::string replica_key{};
     std::string model_path{};
-    std::string runtimes{};        // folder of runtime templates
+    std::string runtimes{};  // folder of runtime templates
     std::string python{};
     std::map<std::string, std::string> base_env{};
     std::int64_t ring_bytes = 64 << 20;
@@ -41,8 +41,9 @@ std::vector<model::DeviceShare> devices_of(const shim::TaskSpec& spec,
 
 std::string checkpoint_folder_of(const model::StartTask& start, const TaskPlace& place);
 
-// "--port={port}" -> "--port=41234". Only the names in `values` are placeholders, all other braces are left as
-// they are (programs are full of them). One without a value is left too, or refused by name when it `must` have one.
+// "--port={port}" -> "--port=41234". Only the names in `values` are placeholders, all other braces
+// are left as they are (programs are full of them). One without a value is left too, or refused by
+// name when it `must` have one.
 Result<std::string> expand(std::string_view text, const std::map<std::string, std::string>& values,
                            bool must);
 

@@ -29,16 +29,17 @@ struct LiveTask {
     int spawner_fd = -1;  // pidfd
     ShimLink link{};
     shim::TaskStatus status{};
-    std::optional<std::int64_t> stop_grace_ms{};  // asked for, told as soon as there is somebody to tell
-    std::int64_t ask_until_ms = 0;                // deadline of `asked`, monotonic
-    std::int64_t quiet_until_ms = 0;              // connection lost, shim there: when to try again
+    std::optional<std::int64_t>
+        stop_grace_ms{};              // asked for, told as soon as there is somebody to tell
+    std::int64_t ask_until_ms = 0;    // deadline of `asked`, monotonic
+    std::int64_t quiet_until_ms = 0;  // connection lost, shim there: when to try again
     bool reported = false;
     // progress and checkpoints
     bool spec_read = false;
     std::vector<model::DeviceShare> devices{};  // what it has of this node
     std::int64_t watch_ms = 0;                  // from its spec: told that soon; 0: at leisure
     std::int64_t next_look_ms = 0;              // at its progress, monotonic
-    std::string checkpoints{};  // folder; empty: not rank 0, or no checkpoints
+    std::string checkpoints{};                  // folder; empty: not rank 0, or no checkpoints
     std::int64_t checkpoint_step = -1;
     std::int64_t progress_mtime_ns = 0;
     std::int64_t step = -1;

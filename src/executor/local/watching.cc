@@ -30,7 +30,8 @@ std::string start_complaint(const std::string& folder) {
 
 }  // namespace
 
-// Decides by what is in the folder and who listens there: ended, alive, being started, lost, or never started.
+// Decides by what is in the folder and who listens there: ended, alive, being started, lost, or
+// never started.
 void LocalExecutor::Loop::look(LiveTask& task) {
     FolderHandle folder(task.folder);
     if (auto record = read_record(folder.fd(), shim::exit_file)) return end(task, *record);
@@ -205,20 +206,22 @@ void LocalExecutor::Loop::read_spec(LiveTask& task) {
 
 void LocalExecutor::Loop::read_progress(LiveTask& task) {
     std::string path = task.folder + "/progress";
-    struct stat facts {};
+    struct stat facts{};
     if (stat(path.c_str(), &facts) != 0) return;
-    std::int64_t mtime_ns = static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 +
-                            facts.st_mtim.tv_nsec;
+    std::int64_t mtime_ns =
+        static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec;
     if (mtime_ns == task.progress_mtime_ns) return;
     task.progress_mtime_ns = mtime_ns;
     task.beat_ms = mtime_ns / 1'000'000;
-    task.step = std::max(task.step, parse_progress(shim::read_file(AT_FDCWD, path.c_str(), 4096).value_or("")));
+    task.step = std::max(
+        task.step, parse_progress(shim::read_file(AT_FDCWD, path.c_str(), 4096).value_or("")));
     task.progress_news = true;
 }
 
 void LocalExecutor::Loop::read_checkpoints(LiveTask& task) {
     if (task.checkpoints.empty()) return;
-    std::optional<CompleteCheckpoint> found = find_checkpoint(task.checkpoints, task.checkpoint_step);
+    std::optional<CompleteCheckpoint> found =
+        find_checkpoint(task.checkpoints, task.checkpoint_step);
     if (!found) return;
     Result<std::string> digest = fail(ErrorCode::internal, "no digest");
     if (hooks_.digest_of) digest = hooks_.digest_of(found->manifest);
@@ -255,7 +258,8 @@ void LocalExecutor::Loop::clear_lost() {
             if (now < task.quiet_until_ms) continue;
             task.quiet_until_ms = now + reconnect_after_ms;
             FolderHandle folder(task.folder);
-            lost.push_back({name.text(), read_record(folder.fd(), shim::identity_file).value_or(task.status)});
+            lost.push_back(
+                {name.text(), read_record(folder.fd(), shim::identity_file).value_or(task.status)});
         } else if (task.link.is_open()) {
             if (now >= task.ask_until_ms) give_up_waiting(task);
         } else if (task.spawner > 0) {

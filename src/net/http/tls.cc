@@ -106,10 +106,10 @@ ServerIdentity::Stamp ServerIdentity::stamp() const {
          {&files_.certificate_file, &files_.key_file, &files_.client_ca_file}) {
         struct stat facts{};
         if (!path->empty() && ::stat(path->c_str(), &facts) == 0)
-            std::ranges::copy(std::array<std::int64_t, 4>{facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
-                                                          static_cast<std::int64_t>(facts.st_ino),
-                                                          facts.st_size},
-                              at);
+            std::ranges::copy(
+                std::array<std::int64_t, 4>{facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
+                                            static_cast<std::int64_t>(facts.st_ino), facts.st_size},
+                at);
         at += 4;
     }
     return result;
@@ -121,7 +121,8 @@ const std::shared_ptr<TlsContext>& ServerIdentity::current() {
     looked_ = now;
     const Stamp stamp_now = stamp();
     if (stamp_now == seen_) return context_;
-    if (auto made = TlsContext::for_server(files_)) {  // else half-written, perhaps: looked at again
+    if (auto made =
+            TlsContext::for_server(files_)) {  // else half-written, perhaps: looked at again
         context_ = std::move(*made);
         seen_ = stamp_now;
     }

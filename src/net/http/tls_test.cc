@@ -164,7 +164,10 @@ TEST_F(Tls, changed_files_serve_new_connections_and_break_none) {
     options.tcp.push_back(
         {.tls = TlsFiles{.certificate_file = files.certificate, .key_file = files.key}});
     auto server = Server::start(std::move(options), echo).value();
-    auto before = client_of({.server = {.scheme = Scheme::https, .host = "127.0.0.1", .port = server->port(), .path = ""},
+    auto before = client_of({.server = {.scheme = Scheme::https,
+                                        .host = "127.0.0.1",
+                                        .port = server->port(),
+                                        .path = ""},
                              .ca_file = authority.ca_file()});
     EXPECT_FALSE(before->send({})) << "the certificate is another host's";
     auto better = authority.issue("server", "IP:127.0.0.1");
@@ -172,7 +175,9 @@ TEST_F(Tls, changed_files_serve_new_connections_and_break_none) {
     std::filesystem::rename(better.certificate, files.certificate);
     bool good = false;
     for (int i = 0; i < 500 && !good; ++i) {
-        good = client_of({.server = url(*server), .ca_file = authority.ca_file()})->send({}).has_value();
+        good = client_of({.server = url(*server), .ca_file = authority.ca_file()})
+                   ->send({})
+                   .has_value();
         if (!good) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     ASSERT_TRUE(good);

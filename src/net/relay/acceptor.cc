@@ -7,10 +7,16 @@
 
 namespace tandem::relay {
 
-Acceptor::Acceptor(Loop& loop, std::vector<Fd> listeners, std::shared_ptr<TlsIdentity> tls, const ServerLimits& limits,
-                   ServerCounters& counters, std::unique_ptr<Handler> handler)
-    : loop_(loop), listeners_(std::move(listeners)), tls_(std::move(tls)), limits_(limits), counters_(counters),
-      fd_max_(descriptor_limit() - limits.descriptors_reserved), handler_(std::move(handler)),
+Acceptor::Acceptor(Loop& loop, std::vector<Fd> listeners, std::shared_ptr<TlsIdentity> tls,
+                   const ServerLimits& limits, ServerCounters& counters,
+                   std::unique_ptr<Handler> handler)
+    : loop_(loop),
+      listeners_(std::move(listeners)),
+      tls_(std::move(tls)),
+      limits_(limits),
+      counters_(counters),
+      fd_max_(descriptor_limit() - limits.descriptors_reserved),
+      handler_(std::move(handler)),
       retry_([this] { on_events(event_in); }) {}
 
 Acceptor::~Acceptor() = default;
@@ -68,8 +74,8 @@ void Acceptor::admit(Accepted accepted) {
     counters_.accepted.fetch_add(1, std::memory_order_relaxed);
     counters_.open.fetch_add(1, std::memory_order_relaxed);
     auto tls = tls_ ? tls_->accept(accepted.socket) : nullptr;
-    auto connection =
-        std::make_unique<ClientConnection>(*this, std::move(accepted.socket), accepted.peer, std::move(tls));
+    auto connection = std::make_unique<ClientConnection>(*this, std::move(accepted.socket),
+                                                         accepted.peer, std::move(tls));
     ClientConnection& ref = *connection;
     connections_.emplace(&ref, std::move(connection));
     if (!ref.open()) forget(ref);
@@ -81,7 +87,8 @@ void Acceptor::refuse(Fd socket) {
     const auto body = handler_->render_refusal(503, "too many connections");
     const auto text = fmt::format(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-        "{}Connection: close\r\nContent-Length: {}\r\n\r\n{}", handler_->refusal_headers(), body.size(), body);
+        "{}Connection: close\r\nContent-Length: {}\r\n\r\n{}",
+        handler_->refusal_headers(), body.size(), body);
     ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
 }
 

@@ -21,13 +21,18 @@ int hex_digit(char c) {
 
 BodyDecoder::BodyDecoder(const HeadFields& head, BodyLimits limits) : limits_(limits) {
     switch (head.framing) {
-        case Framing::none: break;
+        case Framing::none:
+            break;
         case Framing::length:
             state_ = State::counted;
             left_ = head.content_length;
             break;
-        case Framing::chunked: state_ = State::size; break;
-        case Framing::until_close: state_ = State::until_close; break;
+        case Framing::chunked:
+            state_ = State::size;
+            break;
+        case Framing::until_close:
+            state_ = State::until_close;
+            break;
     }
 }
 
@@ -52,7 +57,8 @@ bool BodyDecoder::close() {
     return state_ == State::done;
 }
 
-std::expected<BodyDecoder::Step, Malformed> BodyDecoder::take_bytes(std::string_view input, State after) {
+std::expected<BodyDecoder::Step, Malformed> BodyDecoder::take_bytes(std::string_view input,
+                                                                    State after) {
     const auto take = std::min<std::int64_t>(left_, static_cast<std::int64_t>(input.size()));
     left_ -= take;
     decoded_ += take;
@@ -94,7 +100,8 @@ std::expected<void, Malformed> BodyDecoder::take_frame_byte(char c) {
             if (c != '\n') return refuse("a chunked body must end with CR LF");
             state_ = State::done;
             return {};
-        default: return refuse("internal: not in a frame");
+        default:
+            return refuse("internal: not in a frame");
     }
 }
 

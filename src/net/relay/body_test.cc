@@ -50,15 +50,19 @@ TEST(BodyDecoder, chunked_body_survives_every_split) {
 }
 
 TEST(BodyDecoder, tricks_with_chunks_are_refused) {
-    for (const char* text : {"5;a=b\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n", "\r\nhello", "5\nhello\r\n", "0x5\r\nhello",
-                             "-1\r\n", "5\r\nhelloX\r\n", "5\r\nhello\n", "100000000\r\n", "0\r\nX: y\r\n\r\n",
-                             "000000005\r\nhello\r\n", "0\r\n\nX"})
+    for (const char* text :
+         {"5;a=b\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n", "\r\nhello", "5\nhello\r\n",
+          "0x5\r\nhello", "-1\r\n", "5\r\nhelloX\r\n", "5\r\nhello\n", "100000000\r\n",
+          "0\r\nX: y\r\n\r\n", "000000005\r\nhello\r\n", "0\r\n\nX"})
         EXPECT_EQ(decode(BodyDecoder(chunked(), {}), text, 1).status, 400) << text;
 }
 
 TEST(BodyDecoder, limits_answer_413) {
-    EXPECT_EQ(decode(BodyDecoder(chunked(), {.bytes_max = 4}), "5\r\nhello\r\n0\r\n\r\n", 1).status, 413);
-    EXPECT_EQ(decode(BodyDecoder(chunked(), {.chunks_max = 1}), "1\r\na\r\n1\r\nb\r\n0\r\n\r\n", 1).status, 413);
+    EXPECT_EQ(decode(BodyDecoder(chunked(), {.bytes_max = 4}), "5\r\nhello\r\n0\r\n\r\n", 1).status,
+              413);
+    EXPECT_EQ(decode(BodyDecoder(chunked(), {.chunks_max = 1}), "1\r\na\r\n1\r\nb\r\n0\r\n\r\n", 1)
+                  .status,
+              413);
     std::string tiny;
     for (int i = 0; i < 2000; ++i) tiny += "1\r\na\r\n";
     EXPECT_EQ(decode(BodyDecoder(chunked(), {.average_chunk_min = 64}), tiny, 1).status, 413);

@@ -24,24 +24,35 @@ void append_number(std::string& out, std::int64_t value, int base) {
 
 }  // namespace
 
-ClientConnection::ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer, std::unique_ptr<TlsSession> tls)
-    : acceptor_(acceptor), socket_(std::move(socket)), tls_(std::move(tls)), peer_(peer), scanner_(acceptor.limits().head),
+ClientConnection::ClientConnection(Acceptor& acceptor, Fd socket, Endpoint peer,
+                                   std::unique_ptr<TlsSession> tls)
+    : acceptor_(acceptor),
+      socket_(std::move(socket)),
+      tls_(std::move(tls)),
+      peer_(peer),
+      scanner_(acceptor.limits().head),
       timer_([this] { on_timer(); }) {}
 
 ClientConnection::~ClientConnection() = default;
 
-Loop& ClientConnection::loop() { return acceptor_.loop(); }
+Loop& ClientConnection::loop() {
+    return acceptor_.loop();
+}
 
 Status ClientConnection::open() {
     arm(acceptor_.limits().head_timeout);
     return loop().watch(socket_, *this);
 }
 
-void ClientConnection::end() { peer_gone(); }
+void ClientConnection::end() {
+    peer_gone();
+}
 
 void ClientConnection::close_if_idle() {
-    if (state_ == State::idle || state_ == State::head || state_ == State::lingering) close();
-    else keep_alive_ = false;
+    if (state_ == State::idle || state_ == State::head || state_ == State::lingering)
+        close();
+    else
+        keep_alive_ = false;
 }
 
 void ClientConnection::on_events(std::uint32_t events) {
@@ -54,8 +65,8 @@ void ClientConnection::on_events(std::uint32_t events) {
     }
     if (events & (event_in | event_peer_done)) readable_ = true;
     if (events & event_peer_done) {
-        // A client that has closed its sending side while its answer is due is taken as gone: browsers and SDKs
-        // that cancel look exactly so, and an engine must not work for nobody.
+        // A client that has closed its sending side while its answer is due is taken as gone:
+        // browsers and SDKs that cancel look exactly so, and an engine must not work for nobody.
         peer_ended_ = true;
         if (state_ == State::exchange && (body_done_ || finished_)) return peer_gone();
     }
@@ -64,11 +75,13 @@ void ClientConnection::on_events(std::uint32_t events) {
 
 bool ClientConnection::wants_bytes() const {
     switch (state_) {
-        case State::closed: return false;
+        case State::closed:
+            return false;
         case State::exchange:
             if (body_done_ || body_paused_) return early_.size() < early_bytes_max;
             return true;
-        default: return true;
+        default:
+            return true;
     }
 }
 
@@ -117,12 +130,15 @@ std::size_t ClientConnection::consume(std::string_view bytes) {
             state_ = State::head;
             arm(acceptor_.limits().head_timeout);
             return consume_head(bytes);
-        case State::head: return consume_head(bytes);
+        case State::head:
+            return consume_head(bytes);
         case State::exchange:
             if (body_done_ || (body_paused_ && !finished_)) return 0;
             return finished_ ? bytes.size() : consume_body(bytes);  // answered early: thrown away
-        case State::lingering: return bytes.size();
-        case State::closed: return 0;
+        case State::lingering:
+            return bytes.size();
+        case State::closed:
+            return 0;
     }
     return 0;
 }
@@ -151,12 +167,13 @@ bool ClientConnection::begin_exchange(std::string_view head_bytes) {
         refuse({413, "the body is too large"});
         return false;
     }
-    body_ = BodyDecoder(head, {.bytes_max = body_max, .chunks_max = limits.chunks_max,
+    body_ = BodyDecoder(head, {.bytes_max = body_max,
+                               .chunks_max = limits.chunks_max,
                                .average_chunk_min = limits.average_chunk_min});
     version_old_ = head.version_minor == 0;
     head_only_ = head.method == "HEAD";
-    keep_alive_ = head.keep_alive && ++requests_ < limits.requests_per_connection &&
-                  !acceptor_.closing();
+    keep_alive_ =
+        head.keep_alive && ++requests_ < limits.requests_per_connection && !acceptor_.closing();
     state_ = State::exchange;
     started_ = finished_ = was_full_ = body_paused_ = false;
     body_done_ = body_.done();
@@ -224,8 +241,10 @@ void ClientConnection::start(const ResponseStart& response) {
         out.append("\r\n");
     }
     if (chunked_) out.append("Transfer-Encoding: chunked\r\n");
-    if (!keep_alive_) out.append("Connection: close\r\n");
-    else if (version_old_) out.append("Connection: keep-alive\r\n");
+    if (!keep_alive_)
+        out.append("Connection: close\r\n");
+    else if (version_old_)
+        out.append("Connection: keep-alive\r\n");
     out.append("\r\n");
     queue_flush();
 }
@@ -252,12 +271,14 @@ void ClientConnection::finish() {
     queue_flush();
 }
 
-// What was sent since the last flush becomes one chunk: its size is known only now, and goes into the room kept for it.
+// What was sent since the last flush becomes one chunk: its size is known only now, and goes into
+// the room kept for it.
 void ClientConnection::seal_chunk() {
     if (chunk_at_ == no_chunk) return;
     auto& out = outgoing_.tail();
     char head[24];
-    auto* end = std::to_chars(head, head + sizeof head, out.size() - chunk_at_ - chunk_head, 16).ptr;
+    auto* end =
+        std::to_chars(head, head + sizeof head, out.size() - chunk_at_ - chunk_head, 16).ptr;
     *end++ = '\r';
     *end++ = '\n';
     const auto size = static_cast<std::size_t>(end - head);
@@ -346,7 +367,9 @@ void ClientConnection::close() {
     acceptor_.forget(*this);
 }
 
-void ClientConnection::arm(Duration after) { loop().timers().arm(timer_, loop().now_ms() + after.ms); }
+void ClientConnection::arm(Duration after) {
+    loop().timers().arm(timer_, loop().now_ms() + after.ms);
+}
 
 void ClientConnection::on_timer() {
     const auto& limits = acceptor_.limits();

@@ -9,7 +9,9 @@ namespace {
 
 using Refusal = std::unexpected<Malformed>;
 
-Refusal refuse(std::string_view what, int status = 400) { return Refusal(Malformed{status, what}); }
+Refusal refuse(std::string_view what, int status = 400) {
+    return Refusal(Malformed{status, what});
+}
 
 constexpr std::array<bool, 256> make_token_table() {
     std::array<bool, 256> table{};
@@ -17,7 +19,8 @@ constexpr std::array<bool, 256> make_token_table() {
     for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
     for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
     for (char c : std::string_view("!#$%&'*+-.^`|~")) table[static_cast<std::uint8_t>(c)] = true;
-    return table;  // RFC 9110 token without '_': "a_b" and "a-b" are the same variable to CGI-like readers
+    return table;  // RFC 9110 token without '_': "a_b" and "a-b" are the same variable to CGI-like
+                   // readers
 }
 constexpr auto token_chars = make_token_table();
 
@@ -29,7 +32,9 @@ constexpr std::array<bool, 256> make_value_table() {
 }
 constexpr auto value_chars = make_value_table();
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
 std::string_view trim(std::string_view text) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -37,7 +42,8 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
-// Takes the next line (without CRLF) off `rest`; the scanner has made sure that each ends with CRLF.
+// Takes the next line (without CRLF) off `rest`; the scanner has made sure that each ends with
+// CRLF.
 std::string_view take_line(std::string_view& rest) {
     const auto end = rest.find("\r\n");
     const auto line = rest.substr(0, end);
@@ -84,7 +90,8 @@ std::expected<void, Malformed> note_header(const Header& header, HeadFields& out
             break;
         case 10:
             if (!equals_ignoring_case(header.name, "connection")) break;
-            if (has_list_item(header.value, "close")) out.keep_alive = false;
+            if (has_list_item(header.value, "close"))
+                out.keep_alive = false;
             else if (out.version_minor == 0 && has_list_item(header.value, "keep-alive"))
                 out.keep_alive = true;
             break;
@@ -101,21 +108,25 @@ std::expected<void, Malformed> note_header(const Header& header, HeadFields& out
             seen.coding = header.value;
             ++seen.codings;
             break;
-        default: break;
+        default:
+            break;
     }
     return {};
 }
 
 std::expected<Header, Malformed> parse_header_line(std::string_view line) {
-    if (line.front() == ' ' || line.front() == '\t') return refuse("folded header lines are not accepted");
+    if (line.front() == ' ' || line.front() == '\t')
+        return refuse("folded header lines are not accepted");
     const auto colon = line.find(':');
-    if (colon == std::string_view::npos || colon == 0) return refuse("a header line needs a name and a colon");
+    if (colon == std::string_view::npos || colon == 0)
+        return refuse("a header line needs a name and a colon");
     const Header header{line.substr(0, colon), trim(line.substr(colon + 1))};
     for (char c : header.name)
         if (!token_chars[static_cast<std::uint8_t>(c)])
             return refuse("a header name may hold letters, digits and '-' only");
     for (char c : header.value)
-        if (!value_chars[static_cast<std::uint8_t>(c)]) return refuse("control character in a header value");
+        if (!value_chars[static_cast<std::uint8_t>(c)])
+            return refuse("control character in a header value");
     return header;
 }
 
@@ -148,7 +159,8 @@ std::expected<void, Malformed> parse_fields(std::string_view rest, const HeadLim
 std::expected<int, Malformed> parse_version(std::string_view text) {
     if (text == "HTTP/1.1") return 1;
     if (text == "HTTP/1.0") return 0;
-    return refuse("only HTTP/1.1 and HTTP/1.0 are spoken here", text.starts_with("HTTP/") ? 505 : 400);
+    return refuse("only HTTP/1.1 and HTTP/1.0 are spoken here",
+                  text.starts_with("HTTP/") ? 505 : 400);
 }
 
 std::expected<void, Malformed> parse_request_line(std::string_view line, RequestHead& out) {
@@ -159,8 +171,10 @@ std::expected<void, Malformed> parse_request_line(std::string_view line, Request
     out.method = line.substr(0, first);
     out.target = line.substr(first + 1, last - first - 1);
     for (char c : out.method)
-        if (!token_chars[static_cast<std::uint8_t>(c)]) return refuse("bad character in the method");
-    if (out.target.empty() || out.target.front() != '/') return refuse("the target must begin with '/'");
+        if (!token_chars[static_cast<std::uint8_t>(c)])
+            return refuse("bad character in the method");
+    if (out.target.empty() || out.target.front() != '/')
+        return refuse("the target must begin with '/'");
     for (char c : out.target)
         if (c <= 0x20 || c >= 0x7f) return refuse("bad character in the target");
     auto version = parse_version(line.substr(last + 1));

@@ -22,8 +22,11 @@ int status_of(std::string_view text, RequestHead* out = nullptr) {
 
 TEST(RequestHead, plain_post_is_taken_apart) {
     RequestHead head;
-    ASSERT_EQ(status_of("POST /v1/chat/completions?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n"
-                        "Authorization:  Bearer k \r\n\r\n", &head), 0);
+    ASSERT_EQ(
+        status_of("POST /v1/chat/completions?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n"
+                  "Authorization:  Bearer k \r\n\r\n",
+                  &head),
+        0);
     EXPECT_EQ(head.method, "POST");
     EXPECT_EQ(head.target, "/v1/chat/completions?x=1");
     EXPECT_EQ(head.path, "/v1/chat/completions");
@@ -43,13 +46,21 @@ struct Row {
 
 TEST(RequestHead, what_two_parsers_could_read_differently_is_refused) {
     const Row rows[] = {
-        {"length and coding", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        {"two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n", 400},
+        {"length and coding",
+         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+         400},
+        {"two lengths",
+         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n", 400},
         {"list of lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\n", 400},
         {"signed length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\n", 400},
-        {"huge length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400},
-        {"two codings", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        {"other coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501},
+        {"huge length",
+         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400},
+        {"two codings",
+         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n",
+         400},
+        {"other coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+         501},
         {"masked coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 501},
         {"coding in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         {"bare LF", "GET / HTTP/1.1\nHost: a\n\n", 400},
@@ -116,17 +127,20 @@ std::optional<ResponseHead> response(std::string_view text) {
     HeadScanner scanner;
     const auto size = scanner.scan(text);
     ResponseHead head;
-    if (!size || *size == 0 || !parse_response_head(text.substr(0, *size), {}, head)) return std::nullopt;
+    if (!size || *size == 0 || !parse_response_head(text.substr(0, *size), {}, head))
+        return std::nullopt;
     return head;
 }
 
 TEST(ResponseHead, framing_follows_status_and_headers) {
     EXPECT_EQ(response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")->framing, Framing::length);
-    EXPECT_EQ(response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")->framing, Framing::chunked);
+    EXPECT_EQ(response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")->framing,
+              Framing::chunked);
     EXPECT_EQ(response("HTTP/1.1 200\r\n\r\n")->framing, Framing::until_close);
     EXPECT_EQ(response("HTTP/1.1 204 No Content\r\n\r\n")->framing, Framing::none);
     EXPECT_EQ(response("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")->status, 404);
-    EXPECT_FALSE(response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    EXPECT_FALSE(
+        response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"));
     EXPECT_FALSE(response("HTTP/1.1 abc OK\r\n\r\n"));
     EXPECT_FALSE(response("HTTP/1.1 099 OK\r\n\r\n"));
     EXPECT_FALSE(response("ICY 200 OK\r\n\r\n"));

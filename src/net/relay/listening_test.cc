@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public side of the relay: both kinds of addresses, TLS, certificates that change while streams run.
+// The public side of the relay: both kinds of addresses, TLS, certificates that change while
+// streams run.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -41,7 +42,9 @@ class TestHandler final : public Handler {
         return nullptr;
     }
     std::int64_t body_bytes_max(const RequestHead&) const override { return 8 << 20; }
-    std::string render_refusal(int, std::string_view what) const override { return std::string(what); }
+    std::string render_refusal(int, std::string_view what) const override {
+        return std::string(what);
+    }
 
   private:
     struct Sink : RequestSink {
@@ -61,7 +64,8 @@ class TestHandler final : public Handler {
 };
 
 std::unique_ptr<Server> serve(ServerOptions options) {
-    auto server = Server::start(options, [](Loop&, int) { return std::make_unique<TestHandler>(); });
+    auto server =
+        Server::start(options, [](Loop&, int) { return std::make_unique<TestHandler>(); });
     EXPECT_TRUE(server) << server.error().message;
     return server ? std::move(*server) : nullptr;
 }
@@ -71,11 +75,18 @@ Fd connect_to(const char* host, std::uint16_t port) {
     Fd fd(::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
     const timeval limit{.tv_sec = 5, .tv_usec = 0};
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    sockaddr_in v4_address{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {}, .sin_zero = {}};
-    sockaddr_in6 v6_address{.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_flowinfo = 0, .sin6_addr = {}, .sin6_scope_id = 0};
-    ::inet_pton(v6 ? AF_INET6 : AF_INET, host, v6 ? static_cast<void*>(&v6_address.sin6_addr) : &v4_address.sin_addr);
-    const int rc = v6 ? ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v6_address), sizeof v6_address)
-                      : ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v4_address), sizeof v4_address);
+    sockaddr_in v4_address{
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {}, .sin_zero = {}};
+    sockaddr_in6 v6_address{.sin6_family = AF_INET6,
+                            .sin6_port = htons(port),
+                            .sin6_flowinfo = 0,
+                            .sin6_addr = {},
+                            .sin6_scope_id = 0};
+    ::inet_pton(v6 ? AF_INET6 : AF_INET, host,
+                v6 ? static_cast<void*>(&v6_address.sin6_addr) : &v4_address.sin_addr);
+    const int rc =
+        v6 ? ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v6_address), sizeof v6_address)
+           : ::connect(fd.get(), reinterpret_cast<sockaddr*>(&v4_address), sizeof v4_address);
     if (rc != 0) fd.reset();
     return fd;
 }
@@ -87,7 +98,8 @@ std::string ask_plain(const char* host, std::uint16_t port) {
     if (::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "not sent";
     std::string text;
     char buffer[4096];
-    for (ssize_t n = 0; (n = ::recv(fd.get(), buffer, sizeof buffer, 0)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = ::recv(fd.get(), buffer, sizeof buffer, 0)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(n));
     const auto body = text.find("\r\n\r\n");
     return body == std::string::npos ? text : text.substr(body + 4);
 }
@@ -105,18 +117,24 @@ TEST(Listening, localhost_means_both_loopback_addresses_on_one_port) {
     ASSERT_EQ(wanted->size(), 2u);
     const auto server = serve({.listen = wanted->front(), .also = {wanted->back()}, .threads = 2});
     EXPECT_TRUE(ask_plain("127.0.0.1", server->endpoint().port).starts_with("127.0.0.1:"));
-    if (has_address(wanted->back())) EXPECT_TRUE(ask_plain("::1", server->endpoint().port).starts_with("[::1]:"));
+    if (has_address(wanted->back()))
+        EXPECT_TRUE(ask_plain("::1", server->endpoint().port).starts_with("[::1]:"));
     EXPECT_FALSE(check_port_is_free(server->endpoint()));
 }
 
 TEST(Listening, addresses_are_read_and_told_alike) {
-    for (const auto* text : {"127.0.0.1:80", "[::1]:8080", "0.0.0.0:1", "[::]:2", "[2001:db8::7]:65535"})
+    for (const auto* text :
+         {"127.0.0.1:80", "[::1]:8080", "0.0.0.0:1", "[::]:2", "[2001:db8::7]:65535"})
         EXPECT_EQ(Endpoint::parse(text)->text(), text);
-    for (const auto* text : {"", "127.0.0.1", "::1:80", "[::1]", "1.2.3:4", "[1.2.3.4]:5", "host:80", "[::1]:65536"})
+    for (const auto* text :
+         {"", "127.0.0.1", "::1:80", "[::1]", "1.2.3:4", "[1.2.3.4]:5", "host:80", "[::1]:65536"})
         EXPECT_FALSE(Endpoint::parse(text)) << text;
-    EXPECT_EQ(Endpoint::parse("[2001:db8:1:2:3::7]:5")->network(), Endpoint::parse("[2001:db8:1:2::]:0"));
-    EXPECT_TRUE(Endpoint::parse("[::1]:5")->loopback() && Endpoint::parse("127.9.9.9:5")->loopback());
-    EXPECT_FALSE(Endpoint::parse("[::2]:5")->loopback() || Endpoint::parse("10.0.0.1:5")->loopback());
+    EXPECT_EQ(Endpoint::parse("[2001:db8:1:2:3::7]:5")->network(),
+              Endpoint::parse("[2001:db8:1:2::]:0"));
+    EXPECT_TRUE(Endpoint::parse("[::1]:5")->loopback() &&
+                Endpoint::parse("127.9.9.9:5")->loopback());
+    EXPECT_FALSE(Endpoint::parse("[::2]:5")->loopback() ||
+                 Endpoint::parse("10.0.0.1:5")->loopback());
 }
 
 // A folder with a self-signed certificate, made anew by issue().
@@ -128,7 +146,9 @@ class Certificate {
         issue(name);
     }
     ~Certificate() { std::filesystem::remove_all(folder_); }
-    TlsFiles files() const { return {.certificate_file = folder_ + "/cert.pem", .key_file = folder_ + "/key.pem"}; }
+    TlsFiles files() const {
+        return {.certificate_file = folder_ + "/cert.pem", .key_file = folder_ + "/key.pem"};
+    }
     void issue(const std::string& name) {
         EVP_PKEY* key = EVP_EC_gen("P-256");
         X509* made = X509_new();
@@ -140,7 +160,9 @@ class Certificate {
                                    reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
         X509_set_issuer_name(made, X509_get_subject_name(made));
         X509_sign(made, key, EVP_sha256());
-        write(files().key_file, [key](FILE* file) { PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr); });
+        write(files().key_file, [key](FILE* file) {
+            PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
+        });
         write(files().certificate_file, [made](FILE* file) { PEM_write_X509(file, made); });
         X509_free(made);
         EVP_PKEY_free(key);
@@ -158,7 +180,8 @@ class Certificate {
 
 class TlsPeer {
   public:
-    explicit TlsPeer(std::uint16_t port, int version_max = TLS1_3_VERSION) : fd_(connect_to("127.0.0.1", port)) {
+    explicit TlsPeer(std::uint16_t port, int version_max = TLS1_3_VERSION)
+        : fd_(connect_to("127.0.0.1", port)) {
         std::signal(SIGPIPE, SIG_IGN);  // of this side
         SSL_CTX* context = SSL_CTX_new(TLS_client_method());
         SSL_CTX_set_security_level(context, 0);
@@ -176,7 +199,9 @@ class TlsPeer {
     std::string name() const {
         X509* shown = SSL_get0_peer_certificate(session_);
         char name[64] = {};
-        if (shown) X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, name, sizeof name);
+        if (shown)
+            X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, name,
+                                      sizeof name);
         return name;
     }
     void send(std::string_view text) {
@@ -219,7 +244,8 @@ TEST(RelayTls, requests_small_and_large_are_answered) {
     peer.send(get);  // pipelined
     for (int i = 0; i < 2; ++i) EXPECT_FALSE(peer.read_until("END").empty());
     const std::string body(5'000'000, 'b');
-    peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    peer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n" + body);
     EXPECT_TRUE(peer.read_until(body).ends_with("\r\n\r\n" + body));
 }
 
@@ -259,13 +285,15 @@ TEST(RelayTls, files_that_can_not_be_used_change_nothing_and_are_told) {
     std::filesystem::copy_file(other.files().key_file, certificate.files().key_file,
                                std::filesystem::copy_options::overwrite_existing);
     EXPECT_FALSE((*identity)->refresh(10'000));
-    EXPECT_TRUE((*identity)->error().contains("key.pem: key values mismatch")) << (*identity)->error();
+    EXPECT_TRUE((*identity)->error().contains("key.pem: key values mismatch"))
+        << (*identity)->error();
     certificate.issue("mended");
     EXPECT_FALSE((*identity)->refresh(11'000)) << "looks every two seconds at most";
     EXPECT_TRUE((*identity)->refresh(12'000));
     EXPECT_EQ((*identity)->error(), "");
     EXPECT_FALSE(TlsIdentity::load({.certificate_file = "/nowhere", .key_file = "/nowhere"}));
-    EXPECT_FALSE(TlsIdentity::load({.certificate_file = certificate.files().certificate_file, .key_file = other.files().key_file}));
+    EXPECT_FALSE(TlsIdentity::load({.certificate_file = certificate.files().certificate_file,
+                                    .key_file = other.files().key_file}));
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/relay/loop.h"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 
@@ -32,7 +32,8 @@ Status add(const Fd& epoll, const Fd& fd, std::uint32_t events, Watcher* watcher
     event.events = events;
     event.data.ptr = watcher;
     if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0)
-        return fail(ErrorCode::unavailable, std::string("watching a socket: ") + std::strerror(errno));
+        return fail(ErrorCode::unavailable,
+                    std::string("watching a socket: ") + std::strerror(errno));
     return {};
 }
 
@@ -42,14 +43,18 @@ Result<std::unique_ptr<Loop>> Loop::make() {
     Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
     Fd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     if (!epoll || !wake)
-        return fail(ErrorCode::unavailable, std::string("opening an event loop: ") + std::strerror(errno));
+        return fail(ErrorCode::unavailable,
+                    std::string("opening an event loop: ") + std::strerror(errno));
     TANDEM_TRY(add(epoll, wake, EPOLLIN, nullptr));
     return std::unique_ptr<Loop>(new Loop(std::move(epoll), std::move(wake)));
 }
 
 Loop::Loop(Fd epoll, Fd wake)
-    : epoll_(std::move(epoll)), wake_(std::move(wake)), now_us_(monotonic_us()),
-      timers_(now_us_ / 1000), scratch_(scratch_bytes) {}
+    : epoll_(std::move(epoll)),
+      wake_(std::move(wake)),
+      now_us_(monotonic_us()),
+      timers_(now_us_ / 1000),
+      scratch_(scratch_bytes) {}
 
 Loop::~Loop() = default;
 
@@ -57,13 +62,16 @@ void Loop::run() {
     std::array<epoll_event, 256> events;
     while (!stopping_.load(std::memory_order_acquire)) {
         const int wait = again_.empty() ? timers_.wait_ms(now_ms(), wait_max_ms) : 0;
-        const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait);
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait);
         TANDEM_ASSERT(count >= 0 || errno == EINTR, "epoll_wait failed");
         now_us_ = monotonic_us();
         for (int i = 0; i < count; ++i) {
             const auto& event = events[static_cast<std::size_t>(i)];
-            if (event.data.ptr) dispatch(*static_cast<Watcher*>(event.data.ptr), event.events);
-            else run_posted();
+            if (event.data.ptr)
+                dispatch(*static_cast<Watcher*>(event.data.ptr), event.events);
+            else
+                run_posted();
         }
         const auto repeated = std::exchange(again_, {});
         for (const auto& [watcher, flags] : repeated)
@@ -107,9 +115,13 @@ Status Loop::watch(const Fd& fd, Watcher& watcher) {
     return add(epoll_, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &watcher);
 }
 
-Status Loop::watch_accept(const Fd& fd, Watcher& watcher) { return add(epoll_, fd, EPOLLIN, &watcher); }
+Status Loop::watch_accept(const Fd& fd, Watcher& watcher) {
+    return add(epoll_, fd, EPOLLIN, &watcher);
+}
 
-void Loop::again(Watcher& watcher, std::uint32_t events) { again_.emplace_back(&watcher, events); }
+void Loop::again(Watcher& watcher, std::uint32_t events) {
+    again_.emplace_back(&watcher, events);
+}
 
 void Loop::bury(std::unique_ptr<Watcher> watcher) {
     std::erase(to_flush_, watcher.get());
@@ -123,7 +135,8 @@ void Loop::dispatch(Watcher& watcher, std::uint32_t events) {
 }
 
 void Loop::flush() {
-    // A flush may queue further flushes (a drained client resumes its upstream): until none is left.
+    // A flush may queue further flushes (a drained client resumes its upstream): until none is
+    // left.
     while (!to_flush_.empty()) {
         Watcher* watcher = to_flush_.back();
         to_flush_.pop_back();

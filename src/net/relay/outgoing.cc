@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/relay/outgoing.h"
 
-#include <cerrno>
 #include <sys/socket.h>
+#include <cerrno>
 
 #include "net/relay/tls.h"
 
@@ -18,7 +18,8 @@ IoState send_some(const Fd& socket, std::string_view bytes, std::size_t& sent) {
             return IoState::done;
         }
         if (n < 0 && errno == EINTR) continue;
-        return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? IoState::blocked : IoState::broken;
+        return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? IoState::blocked
+                                                                  : IoState::broken;
     }
 }
 
@@ -29,7 +30,8 @@ IoState Outgoing::flush(const Fd& socket, TlsSession* tls) {
         const auto rest = std::string_view(bytes_).substr(sent_);
         std::size_t sent = 0;
         const auto io = tls ? tls->write(rest, sent) : send_some(socket, rest, sent);
-        if (io == IoState::blocked && sent_ > bytes_.size() / 2) {  // keep the buffer from growing while the peer is slow
+        if (io == IoState::blocked &&
+            sent_ > bytes_.size() / 2) {  // keep the buffer from growing while the peer is slow
             bytes_.erase(0, sent_);
             sent_ = 0;
         }
@@ -57,8 +59,10 @@ ReadResult read_some(const Fd& socket, char* into, std::size_t room) {
             return result;
         }
         if (errno == EINTR) continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) result.drained = true;
-        else result.broken = true;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            result.drained = true;
+        else
+            result.broken = true;
         return result;
     }
 }

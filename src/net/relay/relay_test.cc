@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server and upstream pool over loopback: a handler that forwards to an upstream of the test's own, clients that
-// are plain blocking sockets. Every wait ends by an event or a receive timeout of 5 s that fails the test.
+// Server and upstream pool over loopback: a handler that forwards to an upstream of the test's own,
+// clients that are plain blocking sockets. Every wait ends by an event or a receive timeout of 5 s
+// that fails the test.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
-#include <poll.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,7 +124,8 @@ class Forwarding final : public RequestSink, public ResponseSink {
         : shared_(shared), pool_(pool), exchange_(exchange) {}
     void on_body(std::string_view piece) override { body_.append(piece); }
     void on_body_end() override {
-        head_ = "POST /x HTTP/1.1\r\nHost: u\r\nContent-Length: " + std::to_string(body_.size()) + "\r\n\r\n";
+        head_ = "POST /x HTTP/1.1\r\nHost: u\r\nContent-Length: " + std::to_string(body_.size()) +
+                "\r\n\r\n";
         call_ = pool_.call(shared_.upstream, {head_, body_}, shared_.timeouts, *this);
     }
     void on_drained() override { call_.resume(); }
@@ -132,8 +134,9 @@ class Forwarding final : public RequestSink, public ResponseSink {
         call_.abort();
     }
     void on_response(const ResponseHead& head) override {
-        exchange_.start({.status = head.status,
-                         .content_length = head.framing == Framing::length ? head.content_length : -1});
+        exchange_.start(
+            {.status = head.status,
+             .content_length = head.framing == Framing::length ? head.content_length : -1});
     }
     void on_response_body(std::string_view piece) override {
         exchange_.send(piece);
@@ -222,7 +225,8 @@ TEST_F(Relay, request_and_answer_pass_and_connections_are_kept) {
 TEST_F(Relay, pipelined_requests_are_answered_in_order) {
     serve();
     auto peer = client();
-    peer.send("GET /now HTTP/1.1\r\nHost: a\r\n\r\n" + post + "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
+    peer.send("GET /now HTTP/1.1\r\nHost: a\r\n\r\n" + post +
+              "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_TRUE(peer.read_until("now").ends_with("\r\n\r\nnow"));
     auto server_peer = upstream_.accept();
     server_peer.read_until("hello");
@@ -234,7 +238,9 @@ TEST_F(Relay, pipelined_requests_are_answered_in_order) {
 TEST_F(Relay, chunked_both_ways_keeps_the_bytes) {
     serve();
     auto peer = client();
-    peer.send("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n");
+    peer.send(
+        "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n");
     auto server_peer = upstream_.accept();
     EXPECT_NE(server_peer.read_until("hello"), "");
     server_peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none,\r\n");
@@ -246,7 +252,9 @@ TEST_F(Relay, chunked_both_ways_keeps_the_bytes) {
 TEST_F(Relay, malformed_request_gets_400_and_a_close) {
     serve();
     auto peer = client();
-    peer.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    peer.send(
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n");
     const auto answer = peer.read_to_end();
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << answer;
     EXPECT_NE(answer.find("Connection: close"), std::string::npos);
@@ -292,8 +300,8 @@ TEST_F(Relay, dead_kept_connection_is_replaced_unseen) {
     EXPECT_EQ(shared_.failures, 0);
 }
 
-// The end often comes together with the last bytes, and is told only once: such a connection is not kept. The
-// half-closed peer would take a next request and never answer it.
+// The end often comes together with the last bytes, and is told only once: such a connection is not
+// kept. The half-closed peer would take a next request and never answer it.
 TEST_F(Relay, connection_whose_end_came_with_the_answer_is_not_used_again) {
     serve();
     auto peer = client();
@@ -346,7 +354,8 @@ TEST_F(Relay, slow_reader_holds_its_upstream_back) {
     server_peer.read_until("hello");
     const std::size_t total = 32 << 20;
     auto sending = std::async(std::launch::async, [&] {
-        server_peer.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(total) + "\r\n\r\n");
+        server_peer.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(total) +
+                         "\r\n\r\n");
         server_peer.send(std::string(total, 'x'));
     });
     EXPECT_EQ(sending.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
@@ -358,7 +367,8 @@ TEST_F(Relay, slow_reader_holds_its_upstream_back) {
         got += part.size();
         if (got > 1000) break;
     }
-    server_->stop(milliseconds(0));  // also proves that a blocked exchange does not hold up the stop
+    server_->stop(
+        milliseconds(0));  // also proves that a blocked exchange does not hold up the stop
     sending.get();
     EXPECT_LE(shared_.most_unsent, high_water + 64 * 1024 + 64);
 }

@@ -16,7 +16,8 @@ struct Server::Lane {
     std::thread thread;
 
     void run(std::promise<Status>& ready, std::function<std::unique_ptr<Acceptor>()> make) {
-        // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone must be an error here, not the process's end.
+        // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone must be an error here, not the
+        // process's end.
         sigset_t pipe;
         sigemptyset(&pipe);
         sigaddset(&pipe, SIGPIPE);
@@ -40,11 +41,16 @@ struct Server::Lane {
 
 Server::Server() = default;
 
-Server::~Server() { stop(milliseconds(0)); }
+Server::~Server() {
+    stop(milliseconds(0));
+}
 
-Loop& Server::loop(int index) { return *lanes_.at(static_cast<std::size_t>(index))->loop; }
+Loop& Server::loop(int index) {
+    return *lanes_.at(static_cast<std::size_t>(index))->loop;
+}
 
-Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, HandlerFactory factory) {
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options,
+                                              HandlerFactory factory) {
     auto server = std::unique_ptr<Server>(new Server);
     TANDEM_TRY(server->open_lanes(options, factory));
     return server;
@@ -66,8 +72,8 @@ Status Server::open_lanes(const ServerOptions& options, const HandlerFactory& fa
         auto listening = ready.get_future();
         auto make = [this, &ref, &factory, limits = options.limits, i,
                      sockets = std::make_shared<std::vector<Fd>>(std::move(listeners))] {
-            return std::make_unique<Acceptor>(*ref.loop, std::move(*sockets), tls_, limits, counters_,
-                                              factory(*ref.loop, i));
+            return std::make_unique<Acceptor>(*ref.loop, std::move(*sockets), tls_, limits,
+                                              counters_, factory(*ref.loop, i));
         };
         lane->thread = std::thread([&ref, &ready, make] { ref.run(ready, make); });
         lanes_.push_back(std::move(lane));
@@ -87,8 +93,10 @@ Result<std::vector<Fd>> Server::listen_on(const ServerOptions& options) {
     sockets.push_back(std::move(first));
     for (Endpoint also : options.also) {
         if (also.port == 0) also.port = endpoint_.port;
-        if (auto socket = listen_tcp(also)) sockets.push_back(std::move(*socket));
-        else if (has_address(also)) return pass_on(socket.error());
+        if (auto socket = listen_tcp(also))
+            sockets.push_back(std::move(*socket));
+        else if (has_address(also))
+            return pass_on(socket.error());
     }
     return sockets;
 }

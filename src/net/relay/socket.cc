@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include <arpa/inet.h>
-#include <cerrno>
-#include <cstring>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -60,7 +60,9 @@ Endpoint endpoint_of(const sockaddr_storage& bytes) {
     return endpoint;
 }
 
-int family_of(const Endpoint& endpoint) { return endpoint.ipv4() ? AF_INET : AF_INET6; }
+int family_of(const Endpoint& endpoint) {
+    return endpoint.ipv4() ? AF_INET : AF_INET6;
+}
 
 std::unexpected<Error> os_error(std::string_view doing) {
     return fail(ErrorCode::unavailable, fmt::format("{}: {}", doing, std::strerror(errno)));
@@ -108,11 +110,14 @@ Result<Endpoint> Endpoint::parse(std::string_view text) {
     Endpoint endpoint{.port = port};
     if (host == "localhost") return endpoint;
     if (host.starts_with('[') && host.ends_with(']')) {
-        if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), endpoint.address.data()) == 1) return endpoint;
+        if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(),
+                        endpoint.address.data()) == 1)
+            return endpoint;
     } else if (::inet_pton(AF_INET, host.c_str(), endpoint.address.data() + mapped.size()) == 1) {
         return endpoint;
     }
-    return fail(ErrorCode::invalid, fmt::format("address must be IPv4, [IPv6] or localhost, is \"{}\"", host));
+    return fail(ErrorCode::invalid,
+                fmt::format("address must be IPv4, [IPv6] or localhost, is \"{}\"", host));
 }
 
 Result<std::vector<Endpoint>> parse_listen(std::string_view text) {
@@ -125,7 +130,9 @@ Result<std::vector<Endpoint>> parse_listen(std::string_view text) {
     return result;
 }
 
-bool Endpoint::ipv4() const { return std::equal(mapped.begin(), mapped.end(), address.begin()); }
+bool Endpoint::ipv4() const {
+    return std::equal(mapped.begin(), mapped.end(), address.begin());
+}
 
 bool Endpoint::any() const {
     const auto begin = address.begin() + (ipv4() ? mapped.size() : 0);
@@ -134,7 +141,8 @@ bool Endpoint::any() const {
 
 bool Endpoint::loopback() const {
     if (ipv4()) return address[mapped.size()] == 127;
-    return address.back() == 1 && std::all_of(address.begin(), address.end() - 1, [](std::uint8_t byte) { return byte == 0; });
+    return address.back() == 1 && std::all_of(address.begin(), address.end() - 1,
+                                              [](std::uint8_t byte) { return byte == 0; });
 }
 
 Endpoint Endpoint::network() const {
@@ -157,7 +165,8 @@ Result<Fd> listen_tcp(const Endpoint& endpoint) {
     Fd socket(::socket(family_of(endpoint), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket && errno == EAFNOSUPPORT && !endpoint.ipv4() && endpoint.any()) {
         Endpoint without_ipv6{.port = endpoint.port};
-        std::fill(without_ipv6.address.begin() + mapped.size(), without_ipv6.address.end(), std::uint8_t{0});
+        std::fill(without_ipv6.address.begin() + mapped.size(), without_ipv6.address.end(),
+                  std::uint8_t{0});
         return listen_tcp(without_ipv6);
     }
     if (!socket) return os_error(fmt::format("listening on {}", endpoint.text()));
@@ -180,7 +189,8 @@ Status check_port_is_free(const Endpoint& endpoint) {
     if (endpoint.port == 0) return {};
     const Fd probe(::socket(family_of(endpoint), SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!probe) return {};  // listening will say what is wrong
-    set_flag(probe.get(), SOL_SOCKET, SO_REUSEADDR);  // waiting rests of old connections don't count
+    set_flag(probe.get(), SOL_SOCKET,
+             SO_REUSEADDR);  // waiting rests of old connections don't count
     if (!endpoint.ipv4()) set_flag(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, endpoint.any() ? 0 : 1);
     const auto address = address_of(endpoint);
     if (::bind(probe.get(), address.get(), address.size) == 0) return {};
@@ -205,7 +215,8 @@ Accepted accept_tcp(const Fd& listener) {
                        SOCK_NONBLOCK | SOCK_CLOEXEC);
     } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (fd < 0) {
-        result.exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        result.exhausted =
+            errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
         return result;
     }
     set_flag(fd, IPPROTO_TCP, TCP_NODELAY);
@@ -220,7 +231,8 @@ Result<Fd> connect_tcp(const Endpoint& endpoint) {
     set_flag(socket.get(), IPPROTO_TCP, TCP_NODELAY);
     const auto address = address_of(endpoint);
     const int rc = ::connect(socket.get(), address.get(), address.size);
-    if (rc != 0 && errno != EINPROGRESS) return os_error(fmt::format("connecting to {}", endpoint.text()));
+    if (rc != 0 && errno != EINPROGRESS)
+        return os_error(fmt::format("connecting to {}", endpoint.text()));
     return socket;
 }
 

@@ -21,11 +21,11 @@ std::string last_reason() {
     return reason ? reason : "unknown reason";
 }
 
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* offered,
-                    unsigned int offered_length, void*) {
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
+                    const unsigned char* offered, unsigned int offered_length, void*) {
     static constexpr unsigned char http_11[] = "\x08http/1.1";
-    if (SSL_select_next_proto(const_cast<unsigned char**>(out), out_length, http_11, 9, offered, offered_length) !=
-        OPENSSL_NPN_NEGOTIATED)
+    if (SSL_select_next_proto(const_cast<unsigned char**>(out), out_length, http_11, 9, offered,
+                              offered_length) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_NOACK;
     return SSL_TLSEXT_ERR_OK;
 }
@@ -35,18 +35,21 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const TlsFiles& files) {
     SSL_CTX* context = made.get();
     TANDEM_ASSERT(context, "OpenSSL gives a context");
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_options(
+        context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(context, 1);  // one read a record, not two
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
     if (SSL_CTX_use_certificate_chain_file(context, files.certificate_file.c_str()) != 1)
-        return fail(ErrorCode::invalid, "TLS certificate " + files.certificate_file + ": " + last_reason());
+        return fail(ErrorCode::invalid,
+                    "TLS certificate " + files.certificate_file + ": " + last_reason());
     if (SSL_CTX_use_PrivateKey_file(context, files.key_file.c_str(), SSL_FILETYPE_PEM) != 1)
         return fail(ErrorCode::invalid, "TLS key " + files.key_file + ": " + last_reason());
     if (SSL_CTX_check_private_key(context) != 1)
-        return fail(ErrorCode::invalid, "TLS key " + files.key_file + " does not belong to " + files.certificate_file);
+        return fail(ErrorCode::invalid,
+                    "TLS key " + files.key_file + " does not belong to " + files.certificate_file);
     return made;
 }
 
@@ -58,16 +61,24 @@ TlsSession::TlsSession(ssl_ctx_st* context, const Fd& socket) : session_(SSL_new
     SSL_set_accept_state(session_);
 }
 
-TlsSession::~TlsSession() { SSL_free(session_); }
+TlsSession::~TlsSession() {
+    SSL_free(session_);
+}
 
 ReadResult TlsSession::read(char* into, std::size_t room) {
     ReadResult result;
     if (SSL_read_ex(session_, into, room, &result.bytes) == 1) return result;  // there may be more
     switch (SSL_get_error(session_, 0)) {
         case SSL_ERROR_WANT_READ:
-        case SSL_ERROR_WANT_WRITE: result.drained = true; break;  // tried again when either can be
-        case SSL_ERROR_ZERO_RETURN: result.ended = true; break;
-        default: result.broken = broken_ = true; break;
+        case SSL_ERROR_WANT_WRITE:
+            result.drained = true;
+            break;  // tried again when either can be
+        case SSL_ERROR_ZERO_RETURN:
+            result.ended = true;
+            break;
+        default:
+            result.broken = broken_ = true;
+            break;
     }
     ERR_clear_error();
     return result;
@@ -105,7 +116,7 @@ TlsIdentity::Stamp TlsIdentity::stamp() const {
     Stamp result;
     auto* at = result.numbers;
     for (const std::string* path : {&files_.certificate_file, &files_.key_file}) {
-        struct stat facts {};
+        struct stat facts{};
         if (::stat(path->c_str(), &facts) == 0) {
             at[0] = facts.st_mtim.tv_sec;
             at[1] = facts.st_mtim.tv_nsec;

@@ -7,12 +7,18 @@ namespace tandem::relay {
 
 std::string_view name_of(UpstreamFailure failure) {
     switch (failure) {
-        case UpstreamFailure::unreachable: return "unreachable";
-        case UpstreamFailure::closed_early: return "closed_early";
-        case UpstreamFailure::malformed: return "malformed";
-        case UpstreamFailure::first_byte_timeout: return "first_byte_timeout";
-        case UpstreamFailure::idle_timeout: return "idle_timeout";
-        case UpstreamFailure::total_timeout: return "total_timeout";
+        case UpstreamFailure::unreachable:
+            return "unreachable";
+        case UpstreamFailure::closed_early:
+            return "closed_early";
+        case UpstreamFailure::malformed:
+            return "malformed";
+        case UpstreamFailure::first_byte_timeout:
+            return "first_byte_timeout";
+        case UpstreamFailure::idle_timeout:
+            return "idle_timeout";
+        case UpstreamFailure::total_timeout:
+            return "total_timeout";
     }
     return "unknown";
 }

@@ -24,7 +24,10 @@ std::size_t total_size(const RequestPieces& pieces) {
 }  // namespace
 
 UpstreamConnection::UpstreamConnection(UpstreamPool& pool, const Endpoint& endpoint)
-    : pool_(pool), endpoint_(endpoint), scanner_(pool.options_.head), timer_([this] { on_timer(); }) {
+    : pool_(pool),
+      endpoint_(endpoint),
+      scanner_(pool.options_.head),
+      timer_([this] { on_timer(); }) {
     auto socket = connect_tcp(endpoint);
     if (socket && pool_.loop_.watch(*socket, *this)) socket_ = std::move(*socket);
 }
@@ -67,12 +70,14 @@ void UpstreamConnection::on_flush() {
 void UpstreamConnection::on_events(std::uint32_t events) {
     if (state_ == State::closed) return;
     if (state_ == State::connecting) {
-        if (!socket_ || (events & (event_error | event_hangup))) return fail_call(UpstreamFailure::unreachable);
+        if (!socket_ || (events & (event_error | event_hangup)))
+            return fail_call(UpstreamFailure::unreachable);
         if (!(events & event_out)) return;
         on_connected();
     }
     if (events & event_out) writable_ = true;
-    // Told once, and often together with the last bytes: it must not be forgotten when the call ends well.
+    // Told once, and often together with the last bytes: it must not be forgotten when the call
+    // ends well.
     if (events & (event_peer_done | event_hangup)) peer_done_ = true;
     if (events & (event_in | event_peer_done | event_hangup | event_error)) readable_ = true;
     if (state_ == State::idle && readable_) return close();  // nothing may come now but the end
@@ -97,7 +102,8 @@ void UpstreamConnection::write_request() {
             skip -= skipped;
             piece.remove_prefix(skipped);
             if (!piece.empty())
-                parts[count++] = {.iov_base = const_cast<char*>(piece.data()), .iov_len = piece.size()};
+                parts[count++] = {.iov_base = const_cast<char*>(piece.data()),
+                                  .iov_len = piece.size()};
         }
         msghdr message{};
         message.msg_iov = parts.data();
@@ -118,8 +124,8 @@ void UpstreamConnection::write_request() {
 
 void UpstreamConnection::read_all() {
     auto scratch = pool_.loop_.scratch();
-    for (int turn = 0; readable_ && !paused_ && (state_ == State::waiting || state_ == State::reading);
-         ++turn) {
+    for (int turn = 0;
+         readable_ && !paused_ && (state_ == State::waiting || state_ == State::reading); ++turn) {
         if (turn == reads_per_turn) return pool_.loop_.again(*this, event_in);
         const auto got = read_some(socket_, scratch.data(), scratch.size());
         if (got.ended || got.broken) return peer_closed();
@@ -145,7 +151,8 @@ bool UpstreamConnection::take_bytes(std::string_view bytes) {
         bytes.remove_prefix(used);
         if (state_ == State::closed) return false;  // failed or aborted by the sink
         if (state_ == State::reading && body_.done()) {
-            complete(bytes.empty());  // bytes that no one asked for: not to be trusted with a next call
+            complete(
+                bytes.empty());  // bytes that no one asked for: not to be trusted with a next call
             return false;
         }
     }
@@ -212,8 +219,8 @@ void UpstreamConnection::peer_closed() {
     fail_call(UpstreamFailure::closed_early);
 }
 
-// The server had closed the kept connection already. The call keeps its identity for the sink's UpstreamCall, so
-// it is this object that gets a fresh socket.
+// The server had closed the kept connection already. The call keeps its identity for the sink's
+// UpstreamCall, so it is this object that gets a fresh socket.
 void UpstreamConnection::send_again() {
     ++pool_.counters_.resent;
     ++pool_.counters_.connects;
@@ -223,7 +230,8 @@ void UpstreamConnection::send_again() {
     socket_.reset();
     state_ = State::connecting;
     auto socket = connect_tcp(endpoint_);
-    if (!socket || !pool_.loop_.watch(*socket, *this)) return fail_call(UpstreamFailure::unreachable);
+    if (!socket || !pool_.loop_.watch(*socket, *this))
+        return fail_call(UpstreamFailure::unreachable);
     socket_ = std::move(*socket);
     arm_next(timeouts_.connect);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-recount HISTORY [--report FILE] [--from TIME] [--until TIME]: counts device-milliseconds from an
-// exported history ("-": standard input) and prints them as JSON. With the JSON of `tandem usage
-// report` for the same time it also compares, and ends with 1 when they differ. 2: the history or
-// the call is wrong.
+// tandem-recount HISTORY [--report FILE] [--from TIME] [--until TIME]: counts device-milliseconds
+// from an exported history ("-": standard input) and prints them as JSON. With the JSON of `tandem
+// usage report` for the same time it also compares, and ends with 1 when they differ. 2: the
+// history or the call is wrong.
 #include <fstream>
 #include <iostream>
 #include <iterator>

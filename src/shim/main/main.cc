@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tandem-shim FOLDER: runs the one task that FOLDER/spec describes, and outlives whoever started it.
-// Returns once the task is started (0), or says on standard error why it is not; see StartCode.
+// tandem-shim FOLDER: runs the one task that FOLDER/spec describes, and outlives whoever started
+// it. Returns once the task is started (0), or says on standard error why it is not; see StartCode.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

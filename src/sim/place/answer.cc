@@ -25,7 +25,8 @@ std::string curves_json(const std::vector<std::uint64_t>& seeds,
                         const std::vector<PlaceCurves>& runs, Curve PlaceCurves::* which) {
     std::string out = "{\"mean\": " + curve_json(mean_of(runs).*which) + ", \"per_seed\": {";
     for (std::size_t i = 0; i < runs.size(); ++i)
-        out += fmt::format("{}\"{}\": {}", i == 0 ? "" : ", ", seeds[i], curve_json(runs[i].*which));
+        out +=
+            fmt::format("{}\"{}\": {}", i == 0 ? "" : ", ", seeds[i], curve_json(runs[i].*which));
     return out + "}}";
 }
 
@@ -38,10 +39,9 @@ std::string both_json(const std::vector<std::uint64_t>& seeds,
 }  // namespace
 
 std::string render_json(const PlaceAnswer& answer) {
-    std::string out = fmt::format(
-        "{{\"policy\": \"{}\", \"seeds\": [{}], \"shuffle\": \"{}\", ",
-        sched::policy_names[static_cast<std::size_t>(answer.policy)],
-        fmt::join(answer.seeds, ", "), shuffle_name);
+    std::string out = fmt::format("{{\"policy\": \"{}\", \"seeds\": [{}], \"shuffle\": \"{}\", ",
+                                  sched::policy_names[static_cast<std::size_t>(answer.policy)],
+                                  fmt::join(answer.seeds, ", "), shuffle_name);
     out += both_json(answer.seeds, answer.runs);
     if (!answer.learned.empty())
         out += ", \"learned_mix\": {" + both_json(answer.seeds, answer.learned) + "}";

@@ -72,7 +72,8 @@ CurveBook::CurveBook(std::int64_t total_milli, std::int64_t load)
     : total_(total_milli), load_(load), sums_(static_cast<std::size_t>(load) + 1) {}
 
 void CurveBook::note(std::int64_t arrived, const PlaceCluster& cluster) {
-    const Wide percent = (static_cast<Wide>(arrived) * 200 + total_) / (2 * static_cast<Wide>(total_));
+    const Wide percent =
+        (static_cast<Wide>(arrived) * 200 + total_) / (2 * static_cast<Wide>(total_));
     if (percent > load_) return;
     Sum& sum = sums_[static_cast<std::size_t>(percent)];
     sum.allocated += cluster.allocated();

@@ -71,7 +71,8 @@ class Packing {
         const Host& host = cluster_.hosts()[rank];
         const sched::NodeRoom room = host.room();
         known.scores[rank] = does_not_fit;
-        const bool may = shape.flavors.empty() || std::ranges::binary_search(shape.flavors, host.model);
+        const bool may =
+            shape.flavors.empty() || std::ranges::binary_search(shape.flavors, host.model);
         if (!may || !sched::has_room(room, shape.ask)) return;
         const sched::Scored scored = score(room, shape.ask, cluster_.mix_of(host));
         known.scores[rank] = static_cast<std::int32_t>(scored.score);
@@ -83,11 +84,16 @@ class Packing {
         if (policy_ == Policy::fgd) return sched::fgd_score(room, ask, mix);
         const int device = ask.is_share() ? sched::tightest_device(room.left, ask.devices) : -1;
         switch (policy_) {
-            case Policy::dotprod: return {sched::dotprod_score(room, ask), device};
-            case Policy::clustering: return {sched::clustering_score(room, ask), device};
-            case Policy::packing: return {sched::packing_score(room, ask), device};
-            case Policy::bestfit: return {sched::bestfit_score(room, ask), device};
-            default: return {0, device};
+            case Policy::dotprod:
+                return {sched::dotprod_score(room, ask), device};
+            case Policy::clustering:
+                return {sched::clustering_score(room, ask), device};
+            case Policy::packing:
+                return {sched::packing_score(room, ask), device};
+            case Policy::bestfit:
+                return {sched::bestfit_score(room, ask), device};
+            default:
+                return {0, device};
         }
     }
 

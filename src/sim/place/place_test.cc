@@ -47,7 +47,8 @@ TEST(PlaceWorkload, arrivals_reach_the_load_whether_pods_are_drawn_or_removed) {
     for (const std::int64_t load : {50, 130, 300, 900}) {
         std::int64_t demand = 0;
         for (int pod : arrivals_of(work, 7, load)) {
-            const auto shape = static_cast<std::size_t>(work.pods[static_cast<std::size_t>(pod)].shape);
+            const auto shape =
+                static_cast<std::size_t>(work.pods[static_cast<std::size_t>(pod)].shape);
             demand += work.shapes[shape].shape.ask.devices;
         }
         const std::int64_t wanted = work.total_milli * load / 100;
@@ -94,7 +95,8 @@ TEST(Place, every_policy_keeps_within_the_nodes_and_repeats_itself) {
             memory[node] += pod.memory_mib;
             devices[node] += shape.ask.devices;
             EXPECT_TRUE(shape.flavors.empty() ||
-                        std::ranges::find(shape.flavors, work.nodes[node].model) != shape.flavors.end());
+                        std::ranges::find(shape.flavors, work.nodes[node].model) !=
+                            shape.flavors.end());
         }
         for (std::size_t n = 0; n < work.nodes.size(); ++n) {
             EXPECT_LE(cpu[n], work.nodes[n].cpu_milli);
@@ -111,8 +113,9 @@ TEST(Place, answer_has_the_keys_that_were_promised) {
     for (std::uint64_t seed : answer.seeds)
         answer.runs.push_back(run_place(work, {.policy = answer.policy, .load = 82}, seed).curves);
     const std::string json = render_json(answer);
-    EXPECT_TRUE(json.starts_with("{\"policy\": \"fgd\", \"seeds\": [42, 43], \"shuffle\": "
-                                 "\"chacha20-fisher-yates\", \"allocation\": {\"mean\": {\"80\": "))
+    EXPECT_TRUE(
+        json.starts_with("{\"policy\": \"fgd\", \"seeds\": [42, 43], \"shuffle\": "
+                         "\"chacha20-fisher-yates\", \"allocation\": {\"mean\": {\"80\": "))
         << json;
     EXPECT_NE(json.find("\"per_seed\": {\"42\": {\"80\": "), std::string::npos);
     EXPECT_NE(json.find("\"fragmented\": {\"mean\": {\"80\": "), std::string::npos);

@@ -136,9 +136,8 @@ PlaceRun run_planned(const PlaceWorkload& work, const PlaceOptions& options, std
         const sched::Ask& ask = work.shapes[static_cast<std::size_t>(pod.shape)].shape.ask;
         arrived += ask.devices;
         const PlannedCluster::Place place = planned.place(pod);
-        run.placed.push_back(place.rank < 0
-                                 ? -1
-                                 : twin.hosts()[static_cast<std::size_t>(place.rank)].place);
+        run.placed.push_back(
+            place.rank < 0 ? -1 : twin.hosts()[static_cast<std::size_t>(place.rank)].place);
         if (place.rank >= 0)
             twin.take(place.rank, ask, pod.memory_mib, static_cast<int>(place.device));
         book.note(arrived, twin);

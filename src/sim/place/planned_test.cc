@@ -38,7 +38,8 @@ model::Job job_of(const PlaceWorkload& work, const PlacePod& pod, const std::str
     each.cpu_milli = shape.ask.cpu_milli;
     each.memory_bytes = pod.memory_mib << 20;
     for (int model : shape.flavors)
-        each.flavor += (each.flavor.empty() ? "" : "|") + work.models[static_cast<std::size_t>(model)];
+        each.flavor +=
+            (each.flavor.empty() ? "" : "|") + work.models[static_cast<std::size_t>(model)];
     return job;
 }
 
@@ -60,8 +61,7 @@ TEST(Place, tandem_places_as_the_core_of_the_server_does) {
             const RowId id = world->job_named(job.meta.name).meta.id;
             const auto& replica =
                 state.table<model::Replica>().get(core::replicas_of(state, id).front());
-            ASSERT_EQ(replica.status.node,
-                      work.nodes[static_cast<std::size_t>(run.placed[i])].name)
+            ASSERT_EQ(replica.status.node, work.nodes[static_cast<std::size_t>(run.placed[i])].name)
                 << "seed " << seed << ", arrival " << i;
         }
     }

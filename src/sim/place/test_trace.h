@@ -19,11 +19,11 @@ inline std::string small_nodes() {
 }
 
 inline std::string small_pods(bool with_cpu_alone = true) {
-    const std::vector<std::string> kinds{
-        "4000,8192,1,1000,",    "6000,12288,1,460,",     "8000,16384,1,1000,t4",
-        "2000,4096,0,0,",       "16000,32768,2,1000,",   "3000,4096,1,250,v100|t4",
-        "32000,65536,4,1000,",  "1000,2048,1,100,",      "8000,8192,1,1000,v100",
-        "64000,131072,8,1000,"};
+    const std::vector<std::string> kinds{"4000,8192,1,1000,",     "6000,12288,1,460,",
+                                         "8000,16384,1,1000,t4",  "2000,4096,0,0,",
+                                         "16000,32768,2,1000,",   "3000,4096,1,250,v100|t4",
+                                         "32000,65536,4,1000,",   "1000,2048,1,100,",
+                                         "8000,8192,1,1000,v100", "64000,131072,8,1000,"};
     std::string csv = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n";
     for (int i = 0; i < 100; ++i) {
         const std::size_t kind = i % 33 == 0 ? 9 : static_cast<std::size_t>(i * 7 % 9);

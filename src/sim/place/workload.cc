@@ -62,8 +62,7 @@ Result<sched::Ask> read_ask(const CsvReader& csv, CsvColumn cpu, CsvColumn count
     TANDEM_LET(cpu_milli, csv.integer(cpu, 0, cpu_max));
     TANDEM_LET(devices, csv.integer(count, 0, devices_max));
     TANDEM_LET(milli, csv.integer(each, 0, 1000));
-    if (devices > 0 && milli == 0)
-        return csv.error(each, "must be 1..1000 where num_gpu is not 0");
+    if (devices > 0 && milli == 0) return csv.error(each, "must be 1..1000 where num_gpu is not 0");
     if (devices > 1 && milli != 1000)
         return csv.error(each, "must be 1000 where num_gpu is above 1");
     return sched::Ask{.cpu_milli = cpu_milli, .devices = devices * milli};

@@ -29,8 +29,9 @@ struct PlacePod {
 struct PlaceWorkload {
     std::vector<std::string> models{};
     std::vector<PlaceNode> nodes{};
-    std::vector<PlacePod> pods{};            // by name, then by row
-    std::vector<sched::MixCount> shapes{};   // and how many pods have it; flavors: places in `models`
+    std::vector<PlacePod> pods{};  // by name, then by row
+    std::vector<sched::MixCount>
+        shapes{};                   // and how many pods have it; flavors: places in `models`
     std::int64_t total_milli = 0;   // of all devices
     std::int64_t demand_milli = 0;  // of all pods
 };

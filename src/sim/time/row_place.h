@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader of a trace asks of a row before it takes it: rows are sorted by submission, and a
-// trace has a largest number of jobs. Called with the jobs read so far; says what is wrong, for the
-// column of the submission, or nothing.
+// What every reader of a trace asks of a row before it takes it: rows are sorted by submission, and
+// a trace has a largest number of jobs. Called with the jobs read so far; says what is wrong, for
+// the column of the submission, or nothing.
 #pragma once
 
 #include <string_view>

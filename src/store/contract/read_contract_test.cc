@@ -20,7 +20,11 @@ class ReadContract : public testing::TestWithParam<std::string> {
   protected:
     std::unique_ptr<Bed> bed = make_bed(GetParam());
     Writer writer;
-    std::vector<model::Job> jobs = [] { std::vector<model::Job> none; none.reserve(4096); return none; }();
+    std::vector<model::Job> jobs = [] {
+        std::vector<model::Job> none;
+        none.reserve(4096);
+        return none;
+    }();
 
     void commit() { ASSERT_EQ(bed->store().commit(writer.take()), CommitOutcome::committed); }
     // Names of all pages, in order.
@@ -32,7 +36,8 @@ class ReadContract : public testing::TestWithParam<std::string> {
             if (!page) break;
             for (const auto& item : page->items) {
                 const auto document = codec::parse_json(item.json);
-                const auto object = document ? codec::parse_shown_object(*document) : pass_on(document.error());
+                const auto object =
+                    document ? codec::parse_shown_object(*document) : pass_on(document.error());
                 EXPECT_TRUE(object.has_value()) << item.json;
                 if (!object) return found;
                 found.push_back(meta_of(*object).name);
@@ -45,7 +50,10 @@ class ReadContract : public testing::TestWithParam<std::string> {
         return found;
     }
     core::ListQuery query(std::string fields = "", std::string labels = "") {
-        return {.kind = Kind::job, .scope = everything, .label_selector = std::move(labels), .field_selector = std::move(fields)};
+        return {.kind = Kind::job,
+                .scope = everything,
+                .label_selector = std::move(labels),
+                .field_selector = std::move(fields)};
     }
 };
 
@@ -58,7 +66,8 @@ TEST_P(ReadContract, find_gives_the_shown_object_or_nothing) {
     ASSERT_TRUE(found.has_value() && found->has_value());
     EXPECT_EQ((*found)->version, 1);
     EXPECT_EQ((*found)->json, codec::render_object(jobs[0]));
-    const auto absent = bed->reader().find({.kind = Kind::job, .project = "vision", .name_space = "other", .name = "a"});
+    const auto absent = bed->reader().find(
+        {.kind = Kind::job, .project = "vision", .name_space = "other", .name = "a"});
     ASSERT_TRUE(absent.has_value());
     EXPECT_FALSE(absent->has_value());
 }
@@ -78,7 +87,8 @@ TEST_P(ReadContract, shown_key_has_no_digest) {
 TEST_P(ReadContract, list_goes_through_pages_in_order_of_ids) {
     Names want;
     for (int i = 0; i < 23; ++i) {
-        writer.add(jobs, sample_job("j" + std::to_string(100 - i), i % 2 == 0 ? "vision" : "audio"));
+        writer.add(jobs,
+                   sample_job("j" + std::to_string(100 - i), i % 2 == 0 ? "vision" : "audio"));
         want.push_back(jobs.back().meta.name);
     }
     commit();
@@ -128,8 +138,10 @@ TEST_P(ReadContract, scope_bounds_every_list) {
         writer.add(projects, project);
     }
     commit();
-    const auto scoped = [](std::vector<std::string> in, Kind kind = Kind::job, std::string project = "") {
-        return core::ListQuery{.kind = kind, .scope = {.projects = std::move(in)}, .project = std::move(project)};
+    const auto scoped = [](std::vector<std::string> in, Kind kind = Kind::job,
+                           std::string project = "") {
+        return core::ListQuery{
+            .kind = kind, .scope = {.projects = std::move(in)}, .project = std::move(project)};
     };
     EXPECT_EQ(names(scoped({})), Names{});
     EXPECT_EQ(names(scoped({"audio"})), Names{"b"});
@@ -147,10 +159,16 @@ TEST_P(ReadContract, scope_bounds_every_list) {
 }
 
 TEST_P(ReadContract, remaining_counts_what_the_scope_allows) {
-    for (int i = 0; i < 9; ++i) writer.add(jobs, sample_job("j" + std::to_string(i), i < 4 ? "vision" : i < 7 ? "audio" : "text"));
+    for (int i = 0; i < 9; ++i)
+        writer.add(jobs, sample_job("j" + std::to_string(i), i < 4   ? "vision"
+                                                             : i < 7 ? "audio"
+                                                                     : "text"));
     commit();
     const auto remaining = [&](core::ReadScope scope, std::string project) {
-        const auto page = bed->reader().list({.kind = Kind::job, .scope = std::move(scope), .project = std::move(project), .limit = 1});
+        const auto page = bed->reader().list({.kind = Kind::job,
+                                              .scope = std::move(scope),
+                                              .project = std::move(project),
+                                              .limit = 1});
         return page ? page->remaining : -1;
     };
     EXPECT_EQ(remaining(everything, ""), 8);
@@ -160,18 +178,29 @@ TEST_P(ReadContract, remaining_counts_what_the_scope_allows) {
 }
 
 TEST_P(ReadContract, selectors_pick_by_labels_and_fields) {
-    struct Row { const char* name; const char* project; const char* queue; model::Phase phase; model::Labels labels; };
-    for (const Row& row : {Row{"a", "vision", "day", model::Phase::running, {{"team", "blue"}}},
-                           {"b", "vision", "night", model::Phase::succeeded, {{"team", "red"}, {"gpu", ""}}},
-                           {"c", "audio", "day", model::Phase::succeeded, {}},
-                           {"d", "audio", "night", model::Phase::running, {{"team", "blue"}, {"gpu", "x"}}}}) {
+    struct Row {
+        const char* name;
+        const char* project;
+        const char* queue;
+        model::Phase phase;
+        model::Labels labels;
+    };
+    for (const Row& row :
+         {Row{"a", "vision", "day", model::Phase::running, {{"team", "blue"}}},
+          {"b", "vision", "night", model::Phase::succeeded, {{"team", "red"}, {"gpu", ""}}},
+          {"c", "audio", "day", model::Phase::succeeded, {}},
+          {"d", "audio", "night", model::Phase::running, {{"team", "blue"}, {"gpu", "x"}}}}) {
         model::Job job = sample_job(row.name, row.project, row.labels);
         job.spec.queue = row.queue;
         job.status.phase = row.phase;
         writer.add(jobs, job);
     }
     commit();
-    struct Case { const char* fields; const char* labels; Names want; };
+    struct Case {
+        const char* fields;
+        const char* labels;
+        Names want;
+    };
     for (const Case& c : std::vector<Case>{{"status.phase=running", "", {"a", "d"}},
                                            {"status.phase=succeeded", "", {"b", "c"}},
                                            {"status.phase!=running", "", {"b", "c"}},
@@ -203,7 +232,9 @@ TEST_P(ReadContract, replicas_are_found_by_owner) {
     std::vector<model::Replica> replicas;
     for (int rank = 0; rank < 3; ++rank) {
         model::Replica replica;
-        replica.meta = {.name = "train-worker-" + std::to_string(rank), .project = "default", .name_space = "default"};
+        replica.meta = {.name = "train-worker-" + std::to_string(rank),
+                        .project = "default",
+                        .name_space = "default"};
         replica.spec.owner_uid = rank < 2 ? jobs[0].meta.uid : Uid{{99}};
         writer.add(replicas, replica);
     }
@@ -294,9 +325,11 @@ TEST_P(ReadContract, changes_older_than_a_day_are_gone) {
 
 TEST_P(ReadContract, usage_is_chosen_by_time_scope_and_owner) {
     const Uid owner{{1, 2}};
-    writer.record.usage = {sample_usage(RowId{10}, 0, 10, "vision", owner), sample_usage(RowId{11}, 10, 20, "vision"),
-                           sample_usage(RowId{12}, 20, 30, "audio", owner), sample_usage(RowId{13}, 5, 40, "")};
-    writer.record.open_intervals_put = {sample_usage(RowId{14}, 30, 30, "vision", owner), sample_usage(RowId{15}, 90, 90, "audio")};
+    writer.record.usage = {
+        sample_usage(RowId{10}, 0, 10, "vision", owner), sample_usage(RowId{11}, 10, 20, "vision"),
+        sample_usage(RowId{12}, 20, 30, "audio", owner), sample_usage(RowId{13}, 5, 40, "")};
+    writer.record.open_intervals_put = {sample_usage(RowId{14}, 30, 30, "vision", owner),
+                                        sample_usage(RowId{15}, 90, 90, "audio")};
     commit();
     const auto ids = [&](core::UsageQuery asked) {
         std::vector<std::int64_t> found;
@@ -306,16 +339,23 @@ TEST_P(ReadContract, usage_is_chosen_by_time_scope_and_owner) {
         return found;
     };
     using Ids = std::vector<std::int64_t>;
-    EXPECT_EQ(ids({.scope = everything, .from = Instant{0}, .to = Instant{100}}), (Ids{10, 11, 12, 13, 14, 15}));
+    EXPECT_EQ(ids({.scope = everything, .from = Instant{0}, .to = Instant{100}}),
+              (Ids{10, 11, 12, 13, 14, 15}));
     EXPECT_EQ(ids({.scope = everything, .from = Instant{10}, .to = Instant{20}}), (Ids{11, 13}));
     EXPECT_EQ(ids({.scope = everything, .from = Instant{35}, .to = Instant{36}}), (Ids{13, 14}));
-    EXPECT_EQ(ids({.scope = {.projects = {"audio"}}, .from = Instant{0}, .to = Instant{100}}), (Ids{12, 15}));
-    EXPECT_EQ(ids({.scope = everything, .from = Instant{0}, .to = Instant{100}, .project = "vision"}), (Ids{10, 11, 14}));
-    EXPECT_EQ(ids({.scope = everything, .from = Instant{0}, .to = Instant{100}, .owner = owner}), (Ids{10, 12, 14}));
+    EXPECT_EQ(ids({.scope = {.projects = {"audio"}}, .from = Instant{0}, .to = Instant{100}}),
+              (Ids{12, 15}));
+    EXPECT_EQ(
+        ids({.scope = everything, .from = Instant{0}, .to = Instant{100}, .project = "vision"}),
+        (Ids{10, 11, 14}));
+    EXPECT_EQ(ids({.scope = everything, .from = Instant{0}, .to = Instant{100}, .owner = owner}),
+              (Ids{10, 12, 14}));
     EXPECT_EQ(ids({.from = Instant{0}, .to = Instant{100}}), Ids{});
-    const auto rows = bed->reader().usage({.scope = everything, .from = Instant{0}, .to = Instant{1}});
+    const auto rows =
+        bed->reader().usage({.scope = everything, .from = Instant{0}, .to = Instant{1}});
     ASSERT_EQ(rows->size(), 1u);
-    EXPECT_EQ(codec::encode(rows->front()), codec::encode(sample_usage(RowId{10}, 0, 10, "vision", owner)));
+    EXPECT_EQ(codec::encode(rows->front()),
+              codec::encode(sample_usage(RowId{10}, 0, 10, "vision", owner)));
 }
 
 TEST_P(ReadContract, requests_are_chosen_by_time_scope_and_service) {
@@ -327,22 +367,40 @@ TEST_P(ReadContract, requests_are_chosen_by_time_scope_and_service) {
         row.service_uid = services[0].meta.uid;
         return row;
     };
-    writer.record.requests = {of_service(sample_request(1, Instant{5})), of_service(sample_request(2, Instant{9})),
-                              sample_request(3, Instant{20}, "other"), sample_request(4, Instant{21})};
+    writer.record.requests = {
+        of_service(sample_request(1, Instant{5})), of_service(sample_request(2, Instant{9})),
+        sample_request(3, Instant{20}, "other"), sample_request(4, Instant{21})};
     commit();
-    const auto rows = bed->reader().requests({.scope = everything, .from = Instant{5}, .to = Instant{20}});
+    const auto rows =
+        bed->reader().requests({.scope = everything, .from = Instant{5}, .to = Instant{20}});
     ASSERT_TRUE(rows.has_value());
     ASSERT_EQ(rows->size(), 2u);
     EXPECT_EQ(codec::encode((*rows)[0]), codec::encode(of_service(sample_request(1, Instant{5}))));
-    EXPECT_EQ(bed->reader().requests({.scope = {.projects = {"other"}}, .to = Instant{100}})->size(), 1u);
-    EXPECT_EQ(bed->reader().requests({.scope = everything, .to = Instant{100}, .owner = services[0].meta.uid})->size(), 2u);
-    EXPECT_EQ(bed->reader().requests({.scope = everything, .to = Instant{100}, .owner = Uid{{250}}})->size(), 0u);
+    EXPECT_EQ(
+        bed->reader().requests({.scope = {.projects = {"other"}}, .to = Instant{100}})->size(), 1u);
+    EXPECT_EQ(
+        bed->reader()
+            .requests({.scope = everything, .to = Instant{100}, .owner = services[0].meta.uid})
+            ->size(),
+        2u);
+    EXPECT_EQ(bed->reader()
+                  .requests({.scope = everything, .to = Instant{100}, .owner = Uid{{250}}})
+                  ->size(),
+              0u);
 }
 
 TEST_P(ReadContract, events_come_newest_first_within_scope) {
     const auto event = [&](std::string project, Uid uid) {
-        const model::Reason reason{.code = model::ReasonCode::exit_code, .params = {{"rank", "0"}, {"code", "1"}}};
-        writer.record.events.push_back({.id = writer.next_id(), .at = writer.now, .about = {.kind = Kind::job, .project = std::move(project), .name_space = "default", .name = "t"}, .uid = uid, .reason = reason});
+        const model::Reason reason{.code = model::ReasonCode::exit_code,
+                                   .params = {{"rank", "0"}, {"code", "1"}}};
+        writer.record.events.push_back({.id = writer.next_id(),
+                                        .at = writer.now,
+                                        .about = {.kind = Kind::job,
+                                                  .project = std::move(project),
+                                                  .name_space = "default",
+                                                  .name = "t"},
+                                        .uid = uid,
+                                        .reason = reason});
     };
     event("vision", Uid{{1}});
     event("audio", Uid{{2}});
@@ -361,8 +419,16 @@ TEST_P(ReadContract, events_come_newest_first_within_scope) {
 
 TEST_P(ReadContract, audit_rows_come_back_whole_and_in_order) {
     for (std::int64_t i = 1; i <= 3; ++i)
-        writer.record.audit.push_back({.sequence = i, .at = writer.now, .caller = {.subject = "user:a", .key_id = "k", .request_id = "r"},
-                                       .action = "jobs.create", .object = "default/default/x", .allowed = i != 2, .rule = "admin", .count = i, .hash = "h" + std::to_string(i)});
+        writer.record.audit.push_back(
+            {.sequence = i,
+             .at = writer.now,
+             .caller = {.subject = "user:a", .key_id = "k", .request_id = "r"},
+             .action = "jobs.create",
+             .object = "default/default/x",
+             .allowed = i != 2,
+             .rule = "admin",
+             .count = i,
+             .hash = "h" + std::to_string(i)});
     const auto sent = writer.record.audit;
     commit();
     const auto rows = bed->reader().audit(1, 10);
@@ -372,7 +438,8 @@ TEST_P(ReadContract, audit_rows_come_back_whole_and_in_order) {
     EXPECT_EQ(bed->reader().audit(0, 2)->size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(stores, ReadContract, testing::Values("memory", "sqlite"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(stores, ReadContract, testing::Values("memory", "sqlite"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tandem::store

@@ -42,7 +42,8 @@ std::string hex_of(std::string_view bytes) {
 }
 std::string hex_of(std::uint64_t number) {
     std::array<std::uint8_t, 8> bytes;
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
     return render_hex(bytes);
 }
 
@@ -94,7 +95,8 @@ std::string render_batch_line(const BatchLine& batch) {
     });
 }
 
-std::string render_change_line(std::int64_t version, std::string_view type, Instant now, std::string_view object) {
+std::string render_change_line(std::int64_t version, std::string_view type, Instant now,
+                               std::string_view object) {
     return wrapped("change", [&](codec::JsonWriter& json) {
         add(json, "version", version);
         add(json, "type", type);

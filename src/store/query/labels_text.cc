@@ -16,7 +16,8 @@ std::optional<std::string_view> take(std::string_view& rest) {
     std::size_t size = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
     const auto used = static_cast<std::size_t>(end - rest.data());
-    if (error != std::errc() || used >= rest.size() || *end != ':' || size > rest.size() - used - 1) return std::nullopt;
+    if (error != std::errc() || used >= rest.size() || *end != ':' || size > rest.size() - used - 1)
+        return std::nullopt;
     const std::string_view text = rest.substr(used + 1, size);
     rest.remove_prefix(used + 1 + size);
     return text;

@@ -26,7 +26,14 @@ TEST(continue_token, round_trips_for_its_own_query_only) {
 TEST(continue_token, damaged_text_is_invalid_and_named) {
     core::ListQuery query{.kind = model::Kind::job};
     const std::string good = render_token({.version = 5, .last_id = 6}, query);
-    std::vector<std::string> wrongs{"x", "c1-", "c1----", "c1-5-6-0-", "c1--5-6-0-1", "c1-5-6-0", "c2" + good.substr(2), good + "0",
+    std::vector<std::string> wrongs{"x",
+                                    "c1-",
+                                    "c1----",
+                                    "c1-5-6-0-",
+                                    "c1--5-6-0-1",
+                                    "c1-5-6-0",
+                                    "c2" + good.substr(2),
+                                    good + "0",
                                     "c1-ffffffffffffffffffff-1-0-1"};
     for (std::size_t i = 0; i < good.size(); ++i) {
         std::string wrong = good;
@@ -42,19 +49,23 @@ TEST(continue_token, damaged_text_is_invalid_and_named) {
 }
 
 TEST(labels_text, any_bytes_round_trip) {
-    for (const model::Labels& labels : {model::Labels{}, {{"team", "blue"}, {"x", ""}}, {{"3:a", "1:b,=\n"}, {std::string("\0k", 2), "v"}}})
+    for (const model::Labels& labels : {model::Labels{},
+                                        {{"team", "blue"}, {"x", ""}},
+                                        {{"3:a", "1:b,=\n"}, {std::string("\0k", 2), "v"}}})
         EXPECT_EQ(parse_labels(render_labels(labels)), labels);
     EXPECT_EQ(render_labels({}), "");
 }
 
 TEST(labels_text, damaged_text_is_refused) {
-    for (std::string_view wrong : {"4:team", "4:team9:blue", "x", "-1:a1:b", "1:a1:b1:a1:c", "99999999999999999999:a"})
+    for (std::string_view wrong :
+         {"4:team", "4:team9:blue", "x", "-1:a1:b", "1:a1:b1:a1:c", "99999999999999999999:a"})
         EXPECT_FALSE(parse_labels(wrong).has_value()) << wrong;
 }
 
 TEST(history_lines, internal_part_of_an_object_is_text_whatever_it_holds) {
     for (const std::string internal : {"3baa3e86", "27", "a\"b", "{}"}) {
-        const auto line = codec::parse_json(render_object_line(RowId{7}, R"({"kind":"Job"})", internal));
+        const auto line =
+            codec::parse_json(render_object_line(RowId{7}, R"({"kind":"Job"})", internal));
         ASSERT_TRUE(line) << line.error().message;
         EXPECT_EQ(line->find("internal")->text, internal);
     }

@@ -31,7 +31,7 @@ TEST_F(Backup, holds_one_moment_while_the_store_is_written) {
     ASSERT_TRUE(facts.has_value()) << facts.error().message;
     EXPECT_GE(facts->version, 2000);
     EXPECT_EQ((facts->version - 2000) % 10, 0);
-    struct stat file {};
+    struct stat file{};
     ASSERT_EQ(::stat(backup().c_str(), &file), 0);
     EXPECT_EQ(file.st_mode & 0777, 0600u);
     EXPECT_EQ(facts->bytes, file.st_size);
@@ -124,9 +124,11 @@ TEST_F(Backup, files_that_are_no_backup_are_refused_and_nothing_is_staged) {
     };
     EXPECT_NE(error_of("").find("not an SQLite database"), std::string::npos);
     EXPECT_NE(error_of("junk").find("not an SQLite database"), std::string::npos);
-    EXPECT_NE(error_of(good.substr(0, good.size() / 2)).find("malformed"), std::string::npos) << error_of(good.substr(0, good.size() / 2));
+    EXPECT_NE(error_of(good.substr(0, good.size() / 2)).find("malformed"), std::string::npos)
+        << error_of(good.substr(0, good.size() / 2));
     std::string flipped = good;
-    for (std::size_t page = flipped.size() / 8192; page < flipped.size() / 8192 + 10; ++page) flipped.replace(page * 4096, 64, std::string(64, '\xff'));
+    for (std::size_t page = flipped.size() / 8192; page < flipped.size() / 8192 + 10; ++page)
+        flipped.replace(page * 4096, 64, std::string(64, '\xff'));
     EXPECT_NE(error_of(flipped), "accepted");
     std::string log_mode = good;
     log_mode[18] = log_mode[19] = 2;
@@ -135,13 +137,17 @@ TEST_F(Backup, files_that_are_no_backup_are_refused_and_nothing_is_staged) {
     const auto altered_by = [&](const char* sql) {
         const std::string other = folder_ / "altered.db";
         EXPECT_TRUE(copy_durably(backup(), other));
-        { EXPECT_TRUE(Connection::open(other, OpenMode::write)->execute(sql).has_value()); }
+        {
+            EXPECT_TRUE(Connection::open(other, OpenMode::write)->execute(sql).has_value());
+        }
         const auto staged = store_->stage_restore_from(other);
         return staged ? std::string("accepted") : staged.error().message;
     };
     EXPECT_NE(altered_by("CREATE TABLE more(x)").find("tables are not those"), std::string::npos);
-    EXPECT_NE(altered_by("INSERT INTO schema_version VALUES(999, 'future')").find("schema is 999"), std::string::npos);
-    EXPECT_NE(altered_by("PRAGMA application_id = 1").find("not a Tandem store"), std::string::npos);
+    EXPECT_NE(altered_by("INSERT INTO schema_version VALUES(999, 'future')").find("schema is 999"),
+              std::string::npos);
+    EXPECT_NE(altered_by("PRAGMA application_id = 1").find("not a Tandem store"),
+              std::string::npos);
     EXPECT_NE(altered_by("DELETE FROM meta").find("counters"), std::string::npos);
 }
 

@@ -14,20 +14,23 @@ constexpr int busy_timeout_ms = 2000;
 
 ErrorCode code_of(int extended) {
     switch (extended & 0xff) {
-        case SQLITE_FULL: return ErrorCode::storage_full;
+        case SQLITE_FULL:
+            return ErrorCode::storage_full;
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
         case SQLITE_INTERRUPT:
-        case SQLITE_NOMEM: return ErrorCode::unavailable;
-        default: return ErrorCode::internal;
+        case SQLITE_NOMEM:
+            return ErrorCode::unavailable;
+        default:
+            return ErrorCode::internal;
     }
 }
 
 void configure(sqlite3* handle) {
     sqlite3_extended_result_codes(handle, 1);
     sqlite3_busy_timeout(handle, busy_timeout_ms);
-    // The file may come from a backup that somebody else has had in hands: nothing in its schema is run, and
-    // damage is found when a page is read.
+    // The file may come from a backup that somebody else has had in hands: nothing in its schema is
+    // run, and damage is found when a page is read.
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -39,30 +42,39 @@ void configure(sqlite3* handle) {
 
 Error describe_failure(sqlite3* handle, std::string_view doing) {
     const int extended = sqlite3_extended_errcode(handle);
-    std::string message = std::string(doing) + ": " + sqlite3_errmsg(handle) + " (SQLite " + std::to_string(extended);
-    if (const int system_error = sqlite3_system_errno(handle); (extended & 0xff) == SQLITE_IOERR && system_error != 0)
+    std::string message =
+        std::string(doing) + ": " + sqlite3_errmsg(handle) + " (SQLite " + std::to_string(extended);
+    if (const int system_error = sqlite3_system_errno(handle);
+        (extended & 0xff) == SQLITE_IOERR && system_error != 0)
         message += ", errno " + std::to_string(system_error);
     return {.code = code_of(extended), .message = message + ")"};
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* prepared) const { sqlite3_finalize(prepared); }
+void Statement::Finalize::operator()(sqlite3_stmt* prepared) const {
+    sqlite3_finalize(prepared);
+}
 
-void Statement::reset() { sqlite3_reset(prepared_.get()); }
+void Statement::reset() {
+    sqlite3_reset(prepared_.get());
+}
 
 void Statement::bind(int index, std::int64_t value) {
-    TANDEM_ASSERT(sqlite3_bind_int64(prepared_.get(), index, value) == SQLITE_OK, "binding a number");
+    TANDEM_ASSERT(sqlite3_bind_int64(prepared_.get(), index, value) == SQLITE_OK,
+                  "binding a number");
 }
 
 void Statement::bind(int index, std::string_view value) {
     // A null pointer would bind NULL; an empty text is no NULL.
     const char* bytes = value.data() == nullptr ? "" : value.data();
-    TANDEM_ASSERT(sqlite3_bind_text64(prepared_.get(), index, bytes, value.size(), SQLITE_STATIC, SQLITE_UTF8) == SQLITE_OK,
+    TANDEM_ASSERT(sqlite3_bind_text64(prepared_.get(), index, bytes, value.size(), SQLITE_STATIC,
+                                      SQLITE_UTF8) == SQLITE_OK,
                   "binding a text");
 }
 
 void Statement::bind(int index, Blob value) {
     const char* bytes = value.bytes.data() == nullptr ? "" : value.bytes.data();
-    TANDEM_ASSERT(sqlite3_bind_blob64(prepared_.get(), index, bytes, value.bytes.size(), SQLITE_STATIC) == SQLITE_OK,
+    TANDEM_ASSERT(sqlite3_bind_blob64(prepared_.get(), index, bytes, value.bytes.size(),
+                                      SQLITE_STATIC) == SQLITE_OK,
                   "binding bytes");
 }
 
@@ -74,7 +86,8 @@ Result<bool> Statement::step() {
     const int code = sqlite3_step(prepared_.get());
     if (code == SQLITE_ROW) return true;
     if (code == SQLITE_DONE) return false;
-    return pass_on(describe_failure(sqlite3_db_handle(prepared_.get()), "reading or writing a row"));
+    return pass_on(
+        describe_failure(sqlite3_db_handle(prepared_.get()), "reading or writing a row"));
 }
 
 Status Statement::finish() {
@@ -83,7 +96,9 @@ Status Statement::finish() {
     return {};
 }
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(prepared_.get(), column); }
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(prepared_.get(), column);
+}
 
 std::string_view Statement::text(int column) const {
     const auto* bytes = static_cast<const char*>(sqlite3_column_blob(prepared_.get(), column));
@@ -91,24 +106,32 @@ std::string_view Statement::text(int column) const {
     return bytes == nullptr ? std::string_view() : std::string_view(bytes, size);
 }
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(prepared_.get(), column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+    return sqlite3_column_type(prepared_.get(), column) == SQLITE_NULL;
+}
 
-void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
+void Connection::Close::operator()(sqlite3* handle) const {
+    sqlite3_close(handle);
+}
 
 Result<Connection> Connection::open(const std::string& path, OpenMode mode) {
     // Each connection has one owner, so that SQLite's own locks would only cost.
     const int access = mode == OpenMode::write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+    const int code = sqlite3_open_v2(path.c_str(), &handle,
+                                     access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     Connection connection(handle);
     if (code != SQLITE_OK) {
-        if (handle == nullptr) return fail(ErrorCode::unavailable, "opening " + path + ": out of memory");
+        if (handle == nullptr)
+            return fail(ErrorCode::unavailable, "opening " + path + ": out of memory");
         return pass_on(describe_failure(handle, "opening " + path));
     }
     configure(handle);
     // Whoever writes checkpoints; a reader that closes last must not.
-    if (mode == OpenMode::read_only) sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    TANDEM_TRY(connection.execute("PRAGMA cell_size_check=ON; PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY;"));
+    if (mode == OpenMode::read_only)
+        sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    TANDEM_TRY(connection.execute(
+        "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY;"));
     return connection;
 }
 
@@ -120,9 +143,11 @@ Status Connection::execute(const char* sql) {
 
 Result<Statement> Connection::prepare(std::string_view sql) {
     sqlite3_stmt* prepared = nullptr;
-    const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                                        &prepared, nullptr);
-    if (code != SQLITE_OK) return pass_on(describe_failure(handle_.get(), "preparing " + std::string(sql.substr(0, 60))));
+    const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+    if (code != SQLITE_OK)
+        return pass_on(
+            describe_failure(handle_.get(), "preparing " + std::string(sql.substr(0, 60))));
     return Statement(prepared);
 }
 
@@ -151,17 +176,26 @@ Result<std::string> Connection::query_text(std::string_view sql) {
     return std::string(statement.text(0));
 }
 
-bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
-
-std::int64_t Connection::changed_rows() const { return sqlite3_changes64(handle_.get()); }
-
-Failure Connection::failure() const {
-    return {.code = sqlite3_extended_errcode(handle_.get()), .system_error = sqlite3_system_errno(handle_.get())};
+bool Connection::in_transaction() const {
+    return sqlite3_get_autocommit(handle_.get()) == 0;
 }
 
-void Connection::release_memory() { sqlite3_db_release_memory(handle_.get()); }
+std::int64_t Connection::changed_rows() const {
+    return sqlite3_changes64(handle_.get());
+}
 
-void Connection::interrupt() { sqlite3_interrupt(handle_.get()); }
+Failure Connection::failure() const {
+    return {.code = sqlite3_extended_errcode(handle_.get()),
+            .system_error = sqlite3_system_errno(handle_.get())};
+}
+
+void Connection::release_memory() {
+    sqlite3_db_release_memory(handle_.get());
+}
+
+void Connection::interrupt() {
+    sqlite3_interrupt(handle_.get());
+}
 
 Result<Transaction> Transaction::begin(Connection& connection, const char* how) {
     TANDEM_TRY(connection.execute(how));
@@ -170,7 +204,8 @@ Result<Transaction> Transaction::begin(Connection& connection, const char* how) 
 
 Transaction::~Transaction() {
     // A failed rollback leaves the connection in a transaction, which its owner looks at.
-    if (connection_ != nullptr && connection_->in_transaction()) (void)connection_->execute("ROLLBACK");
+    if (connection_ != nullptr && connection_->in_transaction())
+        (void)connection_->execute("ROLLBACK");
 }
 
 Status Transaction::commit() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that refuses: writes and syncs of the real store fail one by one, beneath SQLite. What was answered
-// stays, what was refused leaves no trace, and an unknown outcome ends the store.
+// A disk that refuses: writes and syncs of the real store fail one by one, beneath SQLite. What was
+// answered stays, what was refused leaves no trace, and an unknown outcome ends the store.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -13,13 +13,14 @@ namespace {
 
 using core::CommitOutcome;
 
-// The unix VFS with two calls replaced. SQLite's face is C: state stands here, for the tests of this file alone.
+// The unix VFS with two calls replaced. SQLite's face is C: state stands here, for the tests of
+// this file alone.
 struct Disk {
     int writes_until_fault = -1;  // -1: none
     int syncs_until_fault = -1;
-    int fault = 0;                // errno
-    bool lasting = false;         // every later call too
-    int type = 0;                 // SQLITE_OPEN_MAIN_DB or SQLITE_OPEN_WAL; 0: both
+    int fault = 0;         // errno
+    bool lasting = false;  // every later call too
+    int type = 0;          // SQLITE_OPEN_MAIN_DB or SQLITE_OPEN_WAL; 0: both
     int fired = 0;
 
     bool fires(int& countdown) {
@@ -35,7 +36,9 @@ sqlite3_io_methods patched[2];
 sqlite3_vfs* real_vfs;
 sqlite3_vfs faulty_vfs;
 
-int index_of(const sqlite3_file* file) { return file->pMethods == &patched[1]; }
+int index_of(const sqlite3_file* file) {
+    return file->pMethods == &patched[1];
+}
 bool concerns(const sqlite3_file* file) {
     return disk.type == 0 || (disk.type == SQLITE_OPEN_WAL) == (index_of(file) == 1);
 }
@@ -65,7 +68,9 @@ int faulty_open(sqlite3_vfs*, sqlite3_filename name, sqlite3_file* file, int fla
     file->pMethods = &patched[index];
     return code;
 }
-int faulty_last_error(sqlite3_vfs*, int, char*) { return disk.fault; }
+int faulty_last_error(sqlite3_vfs*, int, char*) {
+    return disk.fault;
+}
 
 class DiskFault : public SqliteFixture {
   protected:
@@ -111,15 +116,20 @@ void DiskFault::sweep(int fault, CommitOutcome want) {
             ASSERT_EQ(commit_jobs(5), CommitOutcome::committed) << at;
         }
         if (!fired || want == CommitOutcome::full) kept += 5;
-        if (want == CommitOutcome::fatal && fired) ASSERT_EQ(commit_jobs(1), CommitOutcome::fatal) << at;
+        if (want == CommitOutcome::fatal && fired)
+            ASSERT_EQ(commit_jobs(1), CommitOutcome::fatal) << at;
         ASSERT_EQ(stored_objects(), kept) << at;
     }
     EXPECT_GT(at, 5);
 }
 
-TEST_F(DiskFault, no_space_at_any_write_refuses_the_batch_and_the_next_goes_through) { sweep(ENOSPC, CommitOutcome::full); }
+TEST_F(DiskFault, no_space_at_any_write_refuses_the_batch_and_the_next_goes_through) {
+    sweep(ENOSPC, CommitOutcome::full);
+}
 
-TEST_F(DiskFault, io_error_at_any_write_ends_the_store_without_a_trace_of_the_batch) { sweep(EIO, CommitOutcome::fatal); }
+TEST_F(DiskFault, io_error_at_any_write_ends_the_store_without_a_trace_of_the_batch) {
+    sweep(EIO, CommitOutcome::fatal);
+}
 
 TEST_F(DiskFault, failed_sync_ends_the_store_even_when_it_says_no_space) {
     for (int fault : {EIO, ENOSPC}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exporting the history: chunks of lines are read in slices, and handed out with no transaction open.
+// Exporting the history: chunks of lines are read in slices, and handed out with no transaction
+// open.
 #include <algorithm>
 
 #include "store/query/history_lines.h"
@@ -11,39 +12,48 @@ namespace {
 using Lines = std::vector<std::string>;
 constexpr std::size_t chunk_bytes_max = 1 << 20;
 
-// Where the export stands. A segment that is dropped meanwhile ends it early, which the reader sees as a gap.
+// Where the export stands. A segment that is dropped meanwhile ends it early, which the reader sees
+// as a gap.
 struct Progress {
     std::int64_t segment = 0;
     std::int64_t changes_kept_after = 0;
-    std::int64_t row = 0;        // of segment_rows
+    std::int64_t row = 0;  // of segment_rows
     std::int64_t batch = 0;
-    std::int64_t version = 0;    // of the last change line
+    std::int64_t version = 0;  // of the last change line
     bool rows_done = false;
 };
 
 std::string line_of_row(const Statement& row) {
-    if (row.text(1) == "object") return render_object_line(KindNumbers::id_of(row.integer(2)), row.text(4), row.text(3));
+    if (row.text(1) == "object")
+        return render_object_line(KindNumbers::id_of(row.integer(2)), row.text(4), row.text(3));
     return render_row_line(row.text(1), row.text(4));
 }
 
 // False: no further segment.
 Result<bool> next_segment(ReaderPool& pool, Progress& progress, Lines& lines) {
     TANDEM_LET(snapshot, pool.begin());
-    TANDEM_LET(row, snapshot.connection().prepared("SELECT number, core_version, first_version, meta, (SELECT changes_floor FROM meta)"
-                                                   " FROM segments WHERE number > ?1 ORDER BY number LIMIT 1"));
+    TANDEM_LET(
+        row,
+        snapshot.connection().prepared(
+            "SELECT number, core_version, first_version, meta, (SELECT changes_floor FROM meta)"
+            " FROM segments WHERE number > ?1 ORDER BY number LIMIT 1"));
     row->start(progress.segment);
     TANDEM_LET(found, row->step());
     if (!found) return false;
     const std::int64_t kept_after = std::max(row->integer(2), row->integer(4));
-    progress = {.segment = row->integer(0), .changes_kept_after = kept_after, .version = kept_after};
-    lines.push_back(render_segment_line({.number = progress.segment, .core_version = row->text(1),
-                                         .changes_kept_after = kept_after, .meta = row->text(3)}));
+    progress = {
+        .segment = row->integer(0), .changes_kept_after = kept_after, .version = kept_after};
+    lines.push_back(render_segment_line({.number = progress.segment,
+                                         .core_version = row->text(1),
+                                         .changes_kept_after = kept_after,
+                                         .meta = row->text(3)}));
     return true;
 }
 
 Status read_rows(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines) {
-    TANDEM_LET(rows, snapshot.connection().prepared("SELECT id, type, row, internal, body FROM segment_rows"
-                                                    " WHERE segment = ?1 AND id > ?2 ORDER BY id"));
+    TANDEM_LET(rows, snapshot.connection().prepared(
+                         "SELECT id, type, row, internal, body FROM segment_rows"
+                         " WHERE segment = ?1 AND id > ?2 ORDER BY id"));
     rows->start(progress.segment, progress.row);
     for (std::size_t bytes = 0; bytes < chunk_bytes_max && !snapshot.is_over();) {
         TANDEM_LET(found, rows->step());
@@ -59,15 +69,18 @@ Status read_rows(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& line
 }
 
 // The changes of one batch; they are few, so that a batch is never cut in two.
-Status read_changes(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines, std::size_t& bytes) {
-    TANDEM_LET(rows, snapshot.connection().prepared("SELECT version, type, at_ms, body, batch FROM changes WHERE version > ?1"
-                                                    " ORDER BY version"));
+Status read_changes(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines,
+                    std::size_t& bytes) {
+    TANDEM_LET(rows, snapshot.connection().prepared(
+                         "SELECT version, type, at_ms, body, batch FROM changes WHERE version > ?1"
+                         " ORDER BY version"));
     rows->start(progress.version);
     while (true) {
         TANDEM_LET(found, rows->step());
         if (!found || rows->integer(4) > progress.batch) break;
         progress.version = rows->integer(0);
-        lines.push_back(render_change_line(progress.version, rows->text(1), Instant{rows->integer(2)}, rows->text(3)));
+        lines.push_back(render_change_line(progress.version, rows->text(1),
+                                           Instant{rows->integer(2)}, rows->text(3)));
         bytes += lines.back().size();
     }
     rows->reset();
@@ -76,15 +89,19 @@ Status read_changes(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& l
 
 // False: the segment has no further batch.
 Result<bool> read_batches(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines) {
-    TANDEM_LET(rows, snapshot.connection().prepared("SELECT sequence, now_ms, seed, digest, inputs FROM batches"
-                                                    " WHERE sequence > ?1 AND segment = ?2 ORDER BY sequence"));
+    TANDEM_LET(rows, snapshot.connection().prepared(
+                         "SELECT sequence, now_ms, seed, digest, inputs FROM batches"
+                         " WHERE sequence > ?1 AND segment = ?2 ORDER BY sequence"));
     rows->start(progress.batch, progress.segment);
     for (std::size_t bytes = 0; bytes < chunk_bytes_max && !snapshot.is_over();) {
         TANDEM_LET(found, rows->step());
         if (!found) return false;
         progress.batch = rows->integer(0);
-        lines.push_back(render_batch_line({.sequence = progress.batch, .now = Instant{rows->integer(1)}, .seed = rows->text(2),
-                                           .digest = static_cast<std::uint64_t>(rows->integer(3)), .inputs = rows->text(4)}));
+        lines.push_back(render_batch_line({.sequence = progress.batch,
+                                           .now = Instant{rows->integer(1)},
+                                           .seed = rows->text(2),
+                                           .digest = static_cast<std::uint64_t>(rows->integer(3)),
+                                           .inputs = rows->text(4)}));
         bytes += lines.back().size();
         TANDEM_TRY(read_changes(snapshot, progress, lines, bytes));
     }

@@ -19,8 +19,10 @@ Result<KindNumbers> KindNumbers::load(Connection& connection) {
             TANDEM_LET(found, rows.step());
             if (!found) break;
             newest = std::max(newest, rows.integer(0));
-            // A kind of a newer program is left alone; the schema's number decides what may be opened.
-            if (const auto kind = model::parse_enum<model::Kind>(rows.text(1))) kinds.numbers_[static_cast<std::size_t>(*kind)] = rows.integer(0);
+            // A kind of a newer program is left alone; the schema's number decides what may be
+            // opened.
+            if (const auto kind = model::parse_enum<model::Kind>(rows.text(1)))
+                kinds.numbers_[static_cast<std::size_t>(*kind)] = rows.integer(0);
         }
     }
     if (std::ranges::find(kinds.numbers_, 0) == kinds.numbers_.end()) return kinds;

@@ -9,30 +9,38 @@
 namespace tandem::store::sqlite {
 namespace {
 
-// One SELECT per index; all give rows of one kind in the order of ids. ?1, ?2: places between; ?3: the key.
+// One SELECT per index; all give rows of one kind in the order of ids. ?1, ?2: places between; ?3:
+// the key.
 constexpr std::string_view columns =
-    "SELECT place, version, project, namespace, name, phase, queue, owner, labels, body FROM objects ";
+    "SELECT place, version, project, namespace, name, phase, queue, owner, labels, body FROM "
+    "objects ";
 constexpr std::string_view by_kind = "WHERE ?3 = '' AND place > ?1 AND place < ?2 ORDER BY place";
 constexpr std::string_view by_project =
-    "INDEXED BY objects_project WHERE project = ?3 AND project <> '' AND place > ?1 AND place < ?2 ORDER BY place";
+    "INDEXED BY objects_project WHERE project = ?3 AND project <> '' AND place > ?1 AND place < ?2 "
+    "ORDER BY place";
 constexpr std::string_view by_phase =
-    "INDEXED BY objects_phase WHERE phase = ?3 AND phase <> '' AND place > ?1 AND place < ?2 ORDER BY place";
+    "INDEXED BY objects_phase WHERE phase = ?3 AND phase <> '' AND place > ?1 AND place < ?2 ORDER "
+    "BY place";
 constexpr std::string_view by_queue =
-    "INDEXED BY objects_queue WHERE queue = ?3 AND queue <> '' AND place > ?1 AND place < ?2 ORDER BY place";
+    "INDEXED BY objects_queue WHERE queue = ?3 AND queue <> '' AND place > ?1 AND place < ?2 ORDER "
+    "BY place";
 constexpr std::string_view by_owner =
-    "INDEXED BY objects_owner WHERE owner = ?3 AND owner <> '' AND place > ?1 AND place < ?2 ORDER BY place";
+    "INDEXED BY objects_owner WHERE owner = ?3 AND owner <> '' AND place > ?1 AND place < ?2 ORDER "
+    "BY place";
 constexpr int rows_between_looks = 32;  // at the clock
 
-// The index that leaves least to be looked at, as a rule of thumb: few replicas have one owner, and most
-// objects have ended.
+// The index that leaves least to be looked at, as a rule of thumb: few replicas have one owner, and
+// most objects have ended.
 std::pair<std::string_view, std::string> choose(const ListPlan& plan) {
     if (const auto owner = plan.wanted("owner")) return {by_owner, *owner};
     const auto phase = plan.wanted("status.phase");
-    const bool ended = phase && (*phase == "succeeded" || *phase == "failed" || *phase == "cancelled");
+    const bool ended =
+        phase && (*phase == "succeeded" || *phase == "failed" || *phase == "cancelled");
     if (phase && !ended) return {by_phase, *phase};
     if (model::info_of(plan.kind).scope != model::Scope::cluster) {
         if (!plan.project.empty()) return {by_project, plan.project};
-        if (!plan.scope.all_projects && plan.scope.projects.size() == 1) return {by_project, plan.scope.projects.front()};
+        if (!plan.scope.all_projects && plan.scope.projects.size() == 1)
+            return {by_project, plan.scope.projects.front()};
     }
     if (const auto queue = plan.wanted("spec.queue")) return {by_queue, *queue};
     if (phase) return {by_phase, *phase};
@@ -41,7 +49,8 @@ std::pair<std::string_view, std::string> choose(const ListPlan& plan) {
 
 }  // namespace
 
-ListReader::ListReader(ReaderPool& pool, const KindNumbers& kinds, const core::ListQuery& query, ListPlan plan)
+ListReader::ListReader(ReaderPool& pool, const KindNumbers& kinds, const core::ListQuery& query,
+                       ListPlan plan)
     : pool_(&pool), kinds_(&kinds), query_(&query), plan_(std::move(plan)) {
     const auto [where, key] = choose(plan_);
     sql_ = std::string(columns) + std::string(where);
@@ -52,11 +61,14 @@ ListReader::ListReader(ReaderPool& pool, const KindNumbers& kinds, const core::L
 Result<std::int64_t> ListReader::count(Connection& connection) {
     // Without a selector only, and by the index of names alone.
     constexpr std::string_view everywhere =
-        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND (?2 = '' OR namespace = ?2)";
+        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND (?2 = '' OR "
+        "namespace = ?2)";
     constexpr std::string_view in_project =
-        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND project = ?3 AND (?2 = '' OR namespace = ?2)";
+        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND project = ?3 AND "
+        "(?2 = '' OR namespace = ?2)";
     constexpr std::string_view of_name =
-        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND project = '' AND namespace = '' AND ?2 = '' AND name = ?3";
+        "SELECT count(*) FROM objects INDEXED BY objects_name WHERE kind = ?1 AND project = '' AND "
+        "namespace = '' AND ?2 = '' AND name = ?3";
     const std::string_view of_one = plan_.kind == model::Kind::project ? of_name : in_project;
     std::set<std::string> projects(plan_.scope.projects.begin(), plan_.scope.projects.end());
     if (!plan_.project.empty()) {
@@ -95,11 +107,16 @@ Status ListReader::begin(Connection& connection) {
 
 bool ListReader::take(const Statement& row) {
     place_ = row.integer(0);
-    const model::SelectableFields fields{.name = std::string(row.text(4)), .name_space = std::string(row.text(3)),
-                                         .project = std::string(row.text(2)), .phase = std::string(row.text(5)),
-                                         .queue = std::string(row.text(6)), .owner = std::string(row.text(7))};
+    const model::SelectableFields fields{.name = std::string(row.text(4)),
+                                         .name_space = std::string(row.text(3)),
+                                         .project = std::string(row.text(2)),
+                                         .phase = std::string(row.text(5)),
+                                         .queue = std::string(row.text(6)),
+                                         .owner = std::string(row.text(7))};
     if (!plan_.accepts_fields(fields)) return false;
-    if (!plan_.labels.empty() && !matches_labels(plan_.labels, parse_labels(row.text(8)).value_or(model::Labels{}))) return false;
+    if (!plan_.labels.empty() &&
+        !matches_labels(plan_.labels, parse_labels(row.text(8)).value_or(model::Labels{})))
+        return false;
     if (std::ssize(page_.items) == query_->limit) return true;
     page_.items.push_back({.version = row.integer(1), .json = std::string(row.text(9))});
     last_ = place_;

@@ -11,13 +11,20 @@ namespace {
 constexpr std::chrono::milliseconds shut_max{200};  // readers' slices are shorter by far
 constexpr std::array<std::string_view, 3> file_suffixes{"", "-wal", "-shm"};
 
-std::int64_t pages_of(std::int64_t bytes, std::int64_t page_bytes) { return std::max<std::int64_t>(1, bytes / page_bytes); }
+std::int64_t pages_of(std::int64_t bytes, std::int64_t page_bytes) {
+    return std::max<std::int64_t>(1, bytes / page_bytes);
+}
 
 }  // namespace
 
-LogKeeper::LogKeeper(Connection& writer, ReaderPool& pool, const SqliteOptions& options, const telemetry::Log& log)
-    : writer_(&writer), pool_(&pool), log_(log), passive_pages_(pages_of(options.wal_passive_bytes, page_bytes)),
-      truncate_pages_(pages_of(options.wal_truncate_bytes, page_bytes)), next_passive_(passive_pages_),
+LogKeeper::LogKeeper(Connection& writer, ReaderPool& pool, const SqliteOptions& options,
+                     const telemetry::Log& log)
+    : writer_(&writer),
+      pool_(&pool),
+      log_(log),
+      passive_pages_(pages_of(options.wal_passive_bytes, page_bytes)),
+      truncate_pages_(pages_of(options.wal_truncate_bytes, page_bytes)),
+      next_passive_(passive_pages_),
       next_truncate_(truncate_pages_) {
     sqlite3_wal_hook(
         writer.handle(),
@@ -35,13 +42,15 @@ bool LogKeeper::checkpoint(int mode) {
     const int system_error = sqlite3_system_errno(writer_->handle());
     ++checkpoints_;
     next_passive_ = (code == SQLITE_OK && moved >= in_log ? 0 : in_log) + passive_pages_;
-    if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED) return true;
+    if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED)
+        return true;
     if ((code & 0xff) == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && system_error == ENOSPC)) {
         // What was committed is in the log; it is moved when there is space again.
         log_.warn("no space to move the log into the database");
         return true;
     }
-    log_.error("checkpoint failed", {{"error", describe_failure(writer_->handle(), "checkpoint").message}});
+    log_.error("checkpoint failed",
+               {{"error", describe_failure(writer_->handle(), "checkpoint").message}});
     return false;
 }
 
@@ -52,9 +61,13 @@ bool LogKeeper::truncate() {
     const bool usable = !alone || checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
     sqlite3_busy_timeout(writer_->handle(), 2000);
     pool_->gate().open();
-    // A long reader (a backup, the background check) may stand in the way: not again at each commit.
-    const auto left = identify(sqlite3_db_filename(writer_->handle(), "main") + std::string("-wal"));
-    const auto bytes = left ? size_of(sqlite3_db_filename(writer_->handle(), "main") + std::string("-wal")) : Result<std::int64_t>(0);
+    // A long reader (a backup, the background check) may stand in the way: not again at each
+    // commit.
+    const auto left =
+        identify(sqlite3_db_filename(writer_->handle(), "main") + std::string("-wal"));
+    const auto bytes =
+        left ? size_of(sqlite3_db_filename(writer_->handle(), "main") + std::string("-wal"))
+             : Result<std::int64_t>(0);
     if (bytes && *bytes == 0) {
         ++truncations_;
         pages_ = 0;
@@ -75,8 +88,10 @@ bool LogKeeper::after_commit() {
     return checkpoint(SQLITE_CHECKPOINT_PASSIVE);
 }
 
-FileWatch::FileWatch(const std::string& database) : database_(database), looked_(std::chrono::steady_clock::now()) {
-    for (std::size_t i = 0; i < file_suffixes.size(); ++i) seen_[i] = identify(database + std::string(file_suffixes[i]));
+FileWatch::FileWatch(const std::string& database)
+    : database_(database), looked_(std::chrono::steady_clock::now()) {
+    for (std::size_t i = 0; i < file_suffixes.size(); ++i)
+        seen_[i] = identify(database + std::string(file_suffixes[i]));
 }
 
 bool FileWatch::is_unmoved() {
@@ -84,7 +99,8 @@ bool FileWatch::is_unmoved() {
     if (now - looked_ < std::chrono::seconds(1)) return true;
     looked_ = now;
     for (std::size_t i = 0; i < file_suffixes.size(); ++i)
-        if (seen_[i] && identify(database_ + std::string(file_suffixes[i])) != seen_[i]) return false;
+        if (seen_[i] && identify(database_ + std::string(file_suffixes[i])) != seen_[i])
+            return false;
     return true;
 }
 

@@ -6,15 +6,16 @@
 namespace tandem::store::sqlite {
 namespace {
 
-// Times are int64 milliseconds, uids 12 bytes. `kind` is the number that table kinds gives a kind's name, so
-// that the order of the program's enumeration may change.
+// Times are int64 milliseconds, uids 12 bytes. `kind` is the number that table kinds gives a kind's
+// name, so that the order of the program's enumeration may change.
 //
-// objects.place = kind << 56 | row id: a list of one kind is one range of the table, in the order of ids, and
-// every index ends in it without a column of its own. body is what the API shows; internal is what it does
-// not ('' for most kinds). phase, queue, owner are '' where a kind has none and then cost no index entry.
+// objects.place = kind << 56 | row id: a list of one kind is one range of the table, in the order
+// of ids, and every index ends in it without a column of its own. body is what the API shows;
+// internal is what it does not ('' for most kinds). phase, queue, owner are '' where a kind has
+// none and then cost no index entry.
 //
-// idempotency is only read at a start: rows are appended and leave in the order of time, without an index. A
-// key that is used again after its day has a newer row, which counts.
+// idempotency is only read at a start: rows are appended and leave in the order of time, without an
+// index. A key that is used again after its day has a newer row, which counts.
 constexpr const char* first = R"(
 CREATE TABLE meta(
     id INTEGER PRIMARY KEY CHECK(id = 1),
@@ -204,11 +205,14 @@ constexpr const char* request_service = R"(
 ALTER TABLE request_usage ADD COLUMN service_uid BLOB;
 )";
 
-constexpr std::array<Migration, 2> all{{{.number = 1, .name = "first", .sql = first},
-                                        {.number = 2, .name = "uid of a request's service", .sql = request_service}}};
+constexpr std::array<Migration, 2> all{
+    {{.number = 1, .name = "first", .sql = first},
+     {.number = 2, .name = "uid of a request's service", .sql = request_service}}};
 
 }  // namespace
 
-std::span<const Migration> migrations() { return all; }
+std::span<const Migration> migrations() {
+    return all;
+}
 
 }  // namespace tandem::store::sqlite

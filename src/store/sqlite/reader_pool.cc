@@ -8,7 +8,8 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds wait_max{2000};
-constexpr milliseconds slice_max{10};  // half of what a read transaction may last: the last rows come after it
+constexpr milliseconds slice_max{
+    10};  // half of what a read transaction may last: the last rows come after it
 
 bool is_damage(int extended) {
     const int code = extended & 0xff;
@@ -29,7 +30,9 @@ ReaderPool::Snapshot::~Snapshot() {
     pool_->gate_.leave();
 }
 
-bool ReaderPool::Snapshot::is_over() const { return std::chrono::steady_clock::now() - began_ > slice_max; }
+bool ReaderPool::Snapshot::is_over() const {
+    return std::chrono::steady_clock::now() - began_ > slice_max;
+}
 
 Result<std::unique_ptr<ReaderPool>> ReaderPool::open(const std::string& path, std::size_t count) {
     auto pool = std::make_unique<ReaderPool>();
@@ -63,7 +66,8 @@ void ReaderPool::release_memory() {
 }
 
 Result<ReaderPool::Snapshot> ReaderPool::begin() {
-    // A connection first, the gate second: who waits for a connection must not keep the writer waiting.
+    // A connection first, the gate second: who waits for a connection must not keep the writer
+    // waiting.
     TANDEM_LET(connection, borrow());
     if (!gate_.enter(wait_max)) {
         give_back(*connection);

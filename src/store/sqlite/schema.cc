@@ -8,8 +8,8 @@
 namespace tandem::store::sqlite {
 namespace {
 
-// schema_version and the header's marks come with the first migration, so that an interrupted first start
-// leaves an empty file.
+// schema_version and the header's marks come with the first migration, so that an interrupted first
+// start leaves an empty file.
 constexpr const char* before_first = R"(
 CREATE TABLE schema_version(version INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
 PRAGMA application_id = 1413566020;
@@ -26,7 +26,8 @@ Status apply(Connection& connection, const Migration& migration) {
 }
 
 Result<std::vector<std::string>> read_schema(Connection& connection) {
-    TANDEM_LET(rows, connection.prepare("SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema"
+    TANDEM_LET(rows, connection.prepare("SELECT type || ' ' || name || ' ' || tbl_name || ' ' || "
+                                        "coalesce(sql, '') FROM sqlite_schema"
                                         " WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name"));
     std::vector<std::string> schema;
     while (true) {
@@ -42,7 +43,8 @@ Result<std::int64_t> schema_version_of(Connection& connection) {
     TANDEM_LET(tables, connection.query_integer("SELECT count(*) FROM sqlite_schema"));
     if (tables == 0) return 0;
     TANDEM_LET(id, connection.query_integer("PRAGMA application_id"));
-    TANDEM_LET(known, connection.query_integer("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'"));
+    TANDEM_LET(known, connection.query_integer(
+                          "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_version'"));
     if (id != application_id || known == 0)
         return fail(ErrorCode::invalid, "it is an SQLite database, but not a Tandem store");
     return connection.query_integer("SELECT coalesce(max(version), 0) FROM schema_version");
@@ -52,12 +54,17 @@ Status migrate(Connection& connection, std::span<const Migration> known) {
     TANDEM_LET(version, schema_version_of(connection));
     const std::int64_t newest = known.empty() ? 0 : known.back().number;
     if (version > newest)
-        return fail(ErrorCode::conflict, "its schema is " + std::to_string(version) + ", this program knows " + std::to_string(newest) +
-                                             " at most: start the newer program, or restore a backup of before the upgrade");
+        return fail(
+            ErrorCode::conflict,
+            "its schema is " + std::to_string(version) + ", this program knows " +
+                std::to_string(newest) +
+                " at most: start the newer program, or restore a backup of before the upgrade");
     for (const Migration& migration : known) {
         if (migration.number <= version) continue;
         if (auto applied = apply(connection, migration); !applied)
-            return in_context("migration " + std::to_string(migration.number) + " (" + std::string(migration.name) + ")", applied.error());
+            return in_context("migration " + std::to_string(migration.number) + " (" +
+                                  std::string(migration.name) + ")",
+                              applied.error());
     }
     return {};
 }
@@ -66,13 +73,17 @@ Status check_schema(Connection& connection) {
     TANDEM_LET(version, schema_version_of(connection));
     TANDEM_LET(model, Connection::open(":memory:", OpenMode::write));
     const auto known = migrations();
-    TANDEM_TRY(migrate(model, known.subspan(0, std::min<std::size_t>(known.size(), static_cast<std::size_t>(version)))));
+    TANDEM_TRY(migrate(
+        model,
+        known.subspan(0, std::min<std::size_t>(known.size(), static_cast<std::size_t>(version)))));
     TANDEM_LET(want, read_schema(model));
     TANDEM_LET(have, read_schema(connection));
     if (want == have) return {};
     const auto [expected, found] = std::ranges::mismatch(want, have);
-    const std::string place = found != have.end() ? found->substr(0, 60) : expected->substr(0, 60) + " is missing";
-    return fail(ErrorCode::invalid, "its tables are not those of schema " + std::to_string(version) + ": " + place);
+    const std::string place =
+        found != have.end() ? found->substr(0, 60) : expected->substr(0, 60) + " is missing";
+    return fail(ErrorCode::invalid,
+                "its tables are not those of schema " + std::to_string(version) + ": " + place);
 }
 
 }  // namespace tandem::store::sqlite

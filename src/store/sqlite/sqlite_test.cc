@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the SQLite store promises: its file survives kills, upgrades, damage and lack of space, or says why not.
+// What only the SQLite store promises: its file survives kills, upgrades, damage and lack of space,
+// or says why not.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -24,13 +25,14 @@ using core::CommitOutcome;
 TEST_F(SqliteFixture, files_are_private) {
     commit_jobs(1);
     for (const char* suffix : {"", "-wal", "-shm", ".mark"}) {
-        struct stat facts {};
+        struct stat facts{};
         ASSERT_EQ(::stat((path() + suffix).c_str(), &facts), 0) << suffix;
         EXPECT_EQ(facts.st_mode & 0077, 0u) << suffix;
     }
 }
 
-// A child commits until it is killed; every batch that it announced must be there, and the store must be whole.
+// A child commits until it is killed; every batch that it announced must be there, and the store
+// must be whole.
 TEST_F(SqliteFixture, killed_writer_loses_no_announced_batch) {
     store_ = nullptr;
     for (int round = 0; round < 5; ++round) {
@@ -41,15 +43,20 @@ TEST_F(SqliteFixture, killed_writer_loses_no_announced_batch) {
             open({.wal_passive_bytes = 64 << 10, .wal_truncate_bytes = 256 << 10});
             resume();
             while (commit_jobs(20) == CommitOutcome::committed)
-                if (::write(pipe_ends[1], &writer_.meta.batch, sizeof writer_.meta.batch) < 0) break;
+                if (::write(pipe_ends[1], &writer_.meta.batch, sizeof writer_.meta.batch) < 0)
+                    break;
             ::_exit(1);
         }
         ::close(pipe_ends[1]);
         std::int64_t announced = 0;
         const int announcements = 3 + 5 * round;
-        for (int i = 0; i < announcements; ++i) ASSERT_EQ(::read(pipe_ends[0], &announced, sizeof announced), ssize_t{sizeof announced});
+        for (int i = 0; i < announcements; ++i)
+            ASSERT_EQ(::read(pipe_ends[0], &announced, sizeof announced),
+                      ssize_t{sizeof announced});
         ::kill(child, SIGKILL);
-        for (std::int64_t late = 0; ::read(pipe_ends[0], &late, sizeof late) == ssize_t{sizeof late};) announced = late;
+        for (std::int64_t late = 0;
+             ::read(pipe_ends[0], &late, sizeof late) == ssize_t{sizeof late};)
+            announced = late;
         ::close(pipe_ends[0]);
         int status = 0;
         ::waitpid(child, &status, 0);
@@ -72,7 +79,8 @@ TEST_F(SqliteFixture, log_is_moved_and_cut_back_while_readers_read) {
     std::atomic<int> reads = 0;
     std::thread reader([&] {
         while (!stop) {
-            const auto page = store_->reader().list({.kind = model::Kind::job, .scope = everything, .limit = 500});
+            const auto page = store_->reader().list(
+                {.kind = model::Kind::job, .scope = everything, .limit = 500});
             EXPECT_TRUE(page.has_value());
             ++reads;
         }
@@ -98,7 +106,8 @@ TEST_F(SqliteFixture, log_held_by_a_long_reader_is_cut_back_when_that_one_is_don
     EXPECT_EQ(store_->statistics().truncations, 0);
     EXPECT_GT(store_->statistics().wal_bytes, 256 << 10);
     ASSERT_TRUE(held->execute("COMMIT"));
-    for (int i = 0; i < 20 && store_->statistics().truncations == 0; ++i) ASSERT_EQ(commit_jobs(20), CommitOutcome::committed);
+    for (int i = 0; i < 20 && store_->statistics().truncations == 0; ++i)
+        ASSERT_EQ(commit_jobs(20), CommitOutcome::committed);
     EXPECT_GT(store_->statistics().truncations, 0);
 }
 
@@ -119,16 +128,21 @@ TEST_F(SqliteFixture, file_held_by_another_program_is_busy_and_no_lack_of_space)
 TEST_F(SqliteFixture, full_store_takes_batches_again_when_there_is_room) {
     store_ = nullptr;
     open({.pages_max = 150});
-    while (commit_jobs(10) == CommitOutcome::committed) {}
+    while (commit_jobs(10) == CommitOutcome::committed) {
+    }
     const std::int64_t refused = store_->statistics().full_commits;
     EXPECT_EQ(refused, 1);
-    const auto before = store_->reader().list({.kind = model::Kind::job, .scope = everything, .limit = 1});
+    const auto before =
+        store_->reader().list({.kind = model::Kind::job, .scope = everything, .limit = 1});
     ASSERT_TRUE(before.has_value());
     store_ = nullptr;
     open({.pages_max = 400});
     resume();
     EXPECT_EQ(commit_jobs(10), CommitOutcome::committed);
-    EXPECT_EQ(store_->reader().list({.kind = model::Kind::job, .scope = everything, .limit = 1})->remaining, before->remaining + 10);
+    EXPECT_EQ(store_->reader()
+                  .list({.kind = model::Kind::job, .scope = everything, .limit = 1})
+                  ->remaining,
+              before->remaining + 10);
 }
 
 TEST_F(SqliteFixture, replaced_or_deleted_file_ends_the_store) {
@@ -154,14 +168,18 @@ TEST_F(SqliteFixture, vanished_older_and_foreign_files_are_refused_at_open) {
     ASSERT_TRUE(copy_durably(path(), folder_ / "new.db"));
 
     ASSERT_TRUE(copy_durably(copy, path()));
-    EXPECT_NE(open_error().find("is older than the one that ran here"), std::string::npos) << open_error();
+    EXPECT_NE(open_error().find("is older than the one that ran here"), std::string::npos)
+        << open_error();
     ASSERT_TRUE(remove_if_there(path()));
     EXPECT_NE(open_error().find("is gone"), std::string::npos) << open_error();
     ASSERT_TRUE(copy_durably(folder_ / "new.db", path()));
     EXPECT_EQ(open_error(), "");
 
     const std::string other = folder_ / "other.db";
-    { const auto opened = SqliteStore::open({.path = other}); ASSERT_TRUE(opened.has_value()); }
+    {
+        const auto opened = SqliteStore::open({.path = other});
+        ASSERT_TRUE(opened.has_value());
+    }
     ASSERT_TRUE(copy_durably(other, path()));
     EXPECT_NE(open_error().find("another installation"), std::string::npos) << open_error();
 }
@@ -178,7 +196,10 @@ TEST_F(SqliteFixture, damaged_files_are_refused_and_named) {
         const auto state = store_->recover();
         return state ? std::string() : state.error().message;
     };
-    EXPECT_NE(with("this is a text file, no database, and a rather long one: " + std::string(100, 'x')).find("not a Tandem store"), std::string::npos);
+    EXPECT_NE(
+        with("this is a text file, no database, and a rather long one: " + std::string(100, 'x'))
+            .find("not a Tandem store"),
+        std::string::npos);
     EXPECT_NE(with(good.substr(0, 50)).find("not a Tandem store"), std::string::npos);
     EXPECT_NE(with(good.substr(0, good.size() / 2)).find("malformed"), std::string::npos);
     EXPECT_EQ(with(good), "");
@@ -213,7 +234,8 @@ TEST_F(SqliteFixture, background_check_of_a_whole_store_says_so) {
 }
 
 TEST_F(SqliteFixture, segment_is_full_by_rows_bytes_or_age_and_tells_what_was_live) {
-    open({.segment_log_bytes_max = 1 << 20, .segment_log_rows_max = 3, .segment_age_max = hours(1)});
+    open(
+        {.segment_log_bytes_max = 1 << 20, .segment_log_rows_max = 3, .segment_age_max = hours(1)});
     writer_.meta.segment = 1;
     ASSERT_TRUE(store_->open_segment(writer_.meta, "test", nullptr));
     for (int i = 0; i < 3; ++i) {
@@ -233,7 +255,8 @@ TEST_F(SqliteFixture, segment_is_full_by_rows_bytes_or_age_and_tells_what_was_li
     EXPECT_TRUE(store_->segment_is_full());
     std::vector<std::string> heads;
     ASSERT_TRUE(store_->reader().export_history([&](std::string_view line) {
-        if (line.starts_with("{\"segment\"") || line.starts_with("{\"live\"")) heads.emplace_back(line.substr(0, 23));
+        if (line.starts_with("{\"segment\"") || line.starts_with("{\"live\""))
+            heads.emplace_back(line.substr(0, 23));
         return true;
     }));
     ASSERT_EQ(heads.size(), 3u);
@@ -250,10 +273,13 @@ TEST_F(SqliteFixture, history_of_dropped_segments_is_dropped_and_the_newest_stay
         commit_jobs(30);
     }
     std::vector<std::string> segments;
-    ASSERT_TRUE(store_->reader().export_history([&](std::string_view line) {
-        if (line.starts_with("{\"segment\"")) segments.emplace_back(line.substr(0, 23));
-        return true;
-    }).has_value());
+    ASSERT_TRUE(store_->reader()
+                    .export_history([&](std::string_view line) {
+                        if (line.starts_with("{\"segment\""))
+                            segments.emplace_back(line.substr(0, 23));
+                        return true;
+                    })
+                    .has_value());
     ASSERT_GE(segments.size(), 2u);
     EXPECT_LT(segments.size(), 6u);
     EXPECT_EQ(segments.back(), "{\"segment\":{\"number\":6,");
@@ -268,13 +294,15 @@ TEST_F(SqliteFixture, submission_costs_at_most_six_rows) {
     EXPECT_LE(total_rows() - before - 1, 6 * submissions);
 }
 
-// --- schema -----------------------------------------------------------------------------------------------
+// --- schema
+// -----------------------------------------------------------------------------------------------
 
 TEST(schema, failed_migration_leaves_the_version_before_and_goes_on_later) {
     auto connection = Connection::open(":memory:", OpenMode::write);
     ASSERT_TRUE(connection.has_value());
     const Migration first{.number = 1, .name = "one", .sql = "CREATE TABLE a(x);"};
-    const Migration broken{.number = 2, .name = "two", .sql = "CREATE TABLE b(x); INSERT INTO nowhere VALUES(1);"};
+    const Migration broken{
+        .number = 2, .name = "two", .sql = "CREATE TABLE b(x); INSERT INTO nowhere VALUES(1);"};
     const Migration mended{.number = 2, .name = "two", .sql = "CREATE TABLE b(x);"};
     const std::vector<Migration> with_broken{first, broken};
     const auto failed = migrate(*connection, with_broken);
@@ -298,7 +326,8 @@ TEST(schema, numbers_have_no_gap) {
 }
 
 TEST(schema, altered_tables_are_found) {
-    for (const char* alteration : {"DROP INDEX objects_owner", "CREATE TABLE more(x)", "ALTER TABLE audit ADD COLUMN x INTEGER"}) {
+    for (const char* alteration : {"DROP INDEX objects_owner", "CREATE TABLE more(x)",
+                                   "ALTER TABLE audit ADD COLUMN x INTEGER"}) {
         auto connection = Connection::open(":memory:", OpenMode::write);
         ASSERT_TRUE(connection && migrate(*connection));
         EXPECT_TRUE(check_schema(*connection).has_value());
@@ -312,12 +341,17 @@ TEST(schema, lists_use_their_indexes) {
     auto connection = Connection::open(":memory:", OpenMode::write);
     ASSERT_TRUE(connection && migrate(*connection));
     for (const char* column : {"project", "phase", "queue", "owner"}) {
-        const std::string sql = std::string("EXPLAIN QUERY PLAN SELECT body FROM objects INDEXED BY objects_") + column + " WHERE " + column +
-                                " = ?3 AND " + column + " <> '' AND place > ?1 AND place < ?2 ORDER BY place";
+        const std::string sql =
+            std::string("EXPLAIN QUERY PLAN SELECT body FROM objects INDEXED BY objects_") +
+            column + " WHERE " + column + " = ?3 AND " + column +
+            " <> '' AND place > ?1 AND place < ?2 ORDER BY place";
         auto plan = connection->prepare(sql);
         ASSERT_TRUE(plan.has_value()) << sql;
         ASSERT_TRUE(*plan->step());
-        EXPECT_NE(std::string(plan->text(3)).find("(" + std::string(column) + "=? AND rowid>? AND rowid<?)"), std::string::npos) << plan->text(3);
+        EXPECT_NE(std::string(plan->text(3))
+                      .find("(" + std::string(column) + "=? AND rowid>? AND rowid<?)"),
+                  std::string::npos)
+            << plan->text(3);
         EXPECT_FALSE(*plan->step()) << plan->text(3);
     }
 }

@@ -18,7 +18,8 @@ namespace {
 std::unexpected<Error> failed(const std::string& doing, const std::string& path) {
     const int error = errno;
     const bool full = error == ENOSPC || error == EDQUOT;
-    return fail(full ? ErrorCode::storage_full : ErrorCode::internal, doing + " " + path + ": " + std::strerror(error));
+    return fail(full ? ErrorCode::storage_full : ErrorCode::internal,
+                doing + " " + path + ": " + std::strerror(error));
 }
 
 class Descriptor {
@@ -53,11 +54,15 @@ std::string folder_of(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string mark_path(const std::string& database) { return database + ".mark"; }
+std::string mark_path(const std::string& database) {
+    return database + ".mark";
+}
 
 }  // namespace
 
-bool exists(const std::string& path) { return identify(path).has_value(); }
+bool exists(const std::string& path) {
+    return identify(path).has_value();
+}
 
 Status create_private(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
@@ -71,7 +76,9 @@ Status sync_file(const std::string& path) {
     return {};
 }
 
-Status sync_folder_of(const std::string& path) { return sync_file(folder_of(path)); }
+Status sync_folder_of(const std::string& path) {
+    return sync_file(folder_of(path));
+}
 
 Status rename_durably(const std::string& from, const std::string& to) {
     if (::rename(from.c_str(), to.c_str()) != 0) return failed("renaming " + from + " to", to);
@@ -82,7 +89,8 @@ Status copy_durably(const std::string& from, const std::string& to) {
     const Descriptor source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
     if (!source) return failed("opening", from);
     const std::string partial = to + ".partial";
-    const Descriptor target(::open(partial.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+    const Descriptor target(
+        ::open(partial.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
     if (!target) return failed("creating", partial);
     std::string buffer(1 << 20, '\0');
     while (true) {
@@ -90,7 +98,8 @@ Status copy_durably(const std::string& from, const std::string& to) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return failed("reading", from);
         if (got == 0) break;
-        TANDEM_TRY(write_all(target.number(), buffer.data(), static_cast<std::size_t>(got), partial));
+        TANDEM_TRY(
+            write_all(target.number(), buffer.data(), static_cast<std::size_t>(got), partial));
     }
     if (::fsync(target.number()) != 0) return failed("syncing", partial);
     return rename_durably(partial, to);
@@ -102,7 +111,7 @@ Status remove_if_there(const std::string& path) {
 }
 
 Result<std::int64_t> size_of(const std::string& path) {
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) return failed("looking at", path);
     return static_cast<std::int64_t>(facts.st_size);
 }
@@ -121,10 +130,12 @@ bool is_sqlite_header(const std::string& header) {
     return header.size() == 100 && header.starts_with(std::string("SQLite format 3\0", 16));
 }
 
-bool is_log_mode_header(const std::string& header) { return header.size() == 100 && (header[18] == 2 || header[19] == 2); }
+bool is_log_mode_header(const std::string& header) {
+    return header.size() == 100 && (header[18] == 2 || header[19] == 2);
+}
 
 std::optional<FileIdentity> identify(const std::string& path) {
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
     return FileIdentity{.device = facts.st_dev, .inode = facts.st_ino};
 }
@@ -137,13 +148,15 @@ Result<std::optional<StoreMark>> read_mark(const std::string& database) {
     StoreMark mark;
     file >> word >> form >> mark.installation >> mark.generation >> mark.batch;
     if (!file || word != "tandem-store" || form != 1)
-        return fail(ErrorCode::invalid, mark_path(database) + " can't be read; remove it if " + database + " is the right store");
+        return fail(ErrorCode::invalid, mark_path(database) + " can't be read; remove it if " +
+                                            database + " is the right store");
     return mark;
 }
 
 Status write_mark(const std::string& database, const StoreMark& mark) {
     std::ostringstream text;
-    text << "tandem-store 1 " << mark.installation << ' ' << mark.generation << ' ' << mark.batch << '\n';
+    text << "tandem-store 1 " << mark.installation << ' ' << mark.generation << ' ' << mark.batch
+         << '\n';
     const std::string partial = mark_path(database) + ".partial";
     const Descriptor file(::open(partial.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
     if (!file) return failed("creating", partial);
@@ -155,14 +168,18 @@ Status write_mark(const std::string& database, const StoreMark& mark) {
 
 Status check_mark(const StoreMark& mark, const StoreMark& found, const std::string& database) {
     const auto refuse = [&](const std::string& what) {
-        return fail(ErrorCode::conflict, database + " " + what + "; bring the right file back or restore a backup (if this file is "
-                                                    "the right one, remove " + mark_path(database) + ")");
+        return fail(ErrorCode::conflict,
+                    database + " " + what +
+                        "; bring the right file back or restore a backup (if this file is "
+                        "the right one, remove " +
+                        mark_path(database) + ")");
     };
     if (mark.installation != found.installation) return refuse("belongs to another installation");
     if (found.generation < mark.generation) return refuse("is of before the last restore");
     if (found.generation == mark.generation && found.batch < mark.batch)
-        return refuse("is older than the one that ran here: it ends at batch " + std::to_string(found.batch) + ", batch " +
-                      std::to_string(mark.batch) + " was seen");
+        return refuse("is older than the one that ran here: it ends at batch " +
+                      std::to_string(found.batch) + ", batch " + std::to_string(mark.batch) +
+                      " was seen");
     return {};
 }
 
