@@ -12,10 +12,10 @@ constexpr std::array<std::string_view, area_count> area_names{
     "projects", "namespaces", "users",    "serviceaccounts", "rolebindings",
     "keys",     "nodes",      "pools",    "queues",          "runtimes",
     "jobs",     "services",   "replicas", "models",          "modelversions",
-    "logs",     "events",     "usage",    "audit",           "admin"};
+    "licenses", "logs",     "events",     "usage",    "audit",           "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
     "read",  "create", "update", "delete", "cancel",
-    "retry", "steer",  "invoke", "backup", "restore"};
+    "retry", "steer",  "invoke", "backup", "restore", "overrule"};
 
 using Verbs = std::uint16_t;
 constexpr Verbs bit(Verb verb) {
@@ -34,7 +34,7 @@ struct Rule {
 constexpr Verbs verbs_that_exist(Area area) {
     switch (area) {
         case Area::jobs:
-            return edit | steer;
+            return static_cast<Verbs>(edit | steer | bit(Verb::overrule));
         case Area::services:
             return edit | bit(Verb::invoke);
         case Area::replicas:
@@ -63,7 +63,8 @@ constexpr std::array operator_rules{
     Rule{Area::pools, edit},
     Rule{Area::queues, edit},
     Rule{Area::runtimes, edit},
-    Rule{Area::jobs, static_cast<Verbs>(read_only | bit(Verb::update) | steer)},
+    Rule{Area::licenses, edit},
+    Rule{Area::jobs, static_cast<Verbs>(read_only | bit(Verb::update) | steer | bit(Verb::overrule))},
     Rule{Area::services, static_cast<Verbs>(read_only | bit(Verb::update))},
     Rule{Area::replicas, static_cast<Verbs>(read_only | bit(Verb::update))},
     Rule{Area::models, read_only},
@@ -80,6 +81,7 @@ constexpr std::array algorithm_user_rules{
     Rule{Area::pools, read_only, true},
     Rule{Area::queues, read_only, true},
     Rule{Area::runtimes, read_only, true},
+    Rule{Area::licenses, read_only, true},
     Rule{Area::jobs, static_cast<Verbs>(edit | steer)},
     Rule{Area::services, static_cast<Verbs>(edit | bit(Verb::invoke))},
     Rule{Area::replicas, read_only},
@@ -98,7 +100,8 @@ constexpr std::array auditor_rules{
     Rule{Area::role_bindings, read_only},  Rule{Area::keys, read_only},
     Rule{Area::nodes, read_only, true},    Rule{Area::pools, read_only, true},
     Rule{Area::queues, read_only, true},   Rule{Area::runtimes, read_only, true},
-    Rule{Area::jobs, read_only},           Rule{Area::services, read_only},
+    Rule{Area::licenses, read_only, true}, Rule{Area::jobs, read_only},
+    Rule{Area::services, read_only},
     Rule{Area::replicas, read_only},       Rule{Area::models, read_only},
     Rule{Area::model_versions, read_only}, Rule{Area::events, read_only},
     Rule{Area::usage, read_only},          Rule{Area::audit, read_only}};
@@ -223,6 +226,9 @@ Permission permission_of(const model::Action& action, bool exists) {
             return {Area::jobs, Verb::cancel};
         case model::JobAct::retry:
             return {Area::jobs, Verb::retry};
+        case model::JobAct::force:
+        case model::JobAct::priority:
+            return {Area::jobs, Verb::overrule};
         default:
             return {Area::jobs, Verb::steer};
     }

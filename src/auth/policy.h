@@ -40,13 +40,14 @@ enum class Area : std::uint8_t {
     replicas,
     models,
     model_versions,
+    licenses,
     logs,
     events,
     usage,
     audit,
     admin,
 };
-inline constexpr std::size_t area_count = 20;
+inline constexpr std::size_t area_count = 21;
 enum class Verb : std::uint8_t {
     read,
     create,
@@ -57,9 +58,10 @@ enum class Verb : std::uint8_t {
     steer,  // hold, release, suspend, resume, requeue, front
     invoke,
     backup,
-    restore
+    restore,
+    overrule  // force, priority: against quotas, limits and others' turns
 };
-inline constexpr std::size_t verb_count = 10;
+inline constexpr std::size_t verb_count = 11;
 
 struct Permission {
     Area area = Area::jobs;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codec/describe.h"
+#include "codec/describe_identity.h"
 #include "codec/describe_meta.h"
 #include "model/capacity.h"
 #include "model/limits.h"
@@ -115,6 +116,8 @@ void describe(auto& v, Of<model::QueueSpec> auto& s) {
     v.field("minRunTime", s.min_run_time, {.note = "its work is not asked to leave before"});
     v.field("usageHalfLife", s.usage_half_life,
             {.note = "past use counts in the order of borrowing; absent: as its parent"});
+    v.field("limits", s.limits, {.note = "of all work at and below it"});
+    v.field("perUser", s.per_user, {.note = "of each submitter's work at and below it"});
 }
 
 void describe(auto& v, Of<model::FlavorUse> auto& s) {

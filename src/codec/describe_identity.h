@@ -4,15 +4,39 @@
 
 #include "codec/describe.h"
 #include "model/identity.h"
+#include "model/license.h"
 #include "model/limits.h"
 
 namespace tandem::codec {
+
+void describe(auto& v, Of<model::WorkLimits> auto& s) {
+    v.named("WorkLimits");
+    v.field("submitted", s.submitted,
+            {.note = "jobs that are not over, an array's elements one by one; more are refused; absent: no limit",
+             .min = 0,
+             .max = model::limits::work_limit_max});
+    v.field("running", s.running,
+            {.note = "jobs that hold capacity; more wait; absent: no limit",
+             .min = 0,
+             .max = model::limits::work_limit_max});
+    v.quota("devices", s.devices, {.note = "that they hold"});
+}
+
+void describe(auto& v, Of<model::LicenseSpec> auto& s) {
+    v.named("LicenseSpec");
+    v.field("title", s.title);
+    v.field("count", s.count,
+            {.note = "how many there are", .min = 0, .max = model::limits::license_count_max, .required = true});
+    v.field("projects", s.projects, {.note = "who may use it; empty: everybody"});
+}
 
 void describe(auto& v, Of<model::ProjectSpec> auto& s) {
     v.named("ProjectSpec");
     v.field("title", s.title);
     v.field("dataOwner", s.data_owner, {.note = "who answers for the project's data"});
     v.field("failureContact", s.failure_contact, {.note = "who handles its failures"});
+    v.field("limits", s.limits, {.note = "of all its work"});
+    v.field("perUser", s.per_user, {.note = "of each submitter's work in it"});
 }
 
 void describe(auto& v, Of<model::NamespaceSpec> auto& s) {
@@ -24,6 +48,7 @@ void describe(auto& v, Of<model::UserSpec> auto& s) {
     v.named("UserSpec");
     v.field("title", s.title);
     v.field("disabled", s.disabled, {.note = "its keys stop working"});
+    v.field("limits", s.limits, {.note = "of what it submitted, in all projects"});
 }
 
 void describe(auto& v, Of<model::RoleBindingSpec> auto& s) {

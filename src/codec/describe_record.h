@@ -32,6 +32,7 @@ void describe(auto& v, KeyedAction auto& s) {
 void describe(auto& v, Of<model::ActOnJob> auto& s) {
     v.field("key", s.key);
     v.field("act", s.act, {.keep = true});
+    v.field("priority", s.priority);
 }
 
 void describe(auto& v, Of<model::Caller> auto& s) {
@@ -319,6 +320,19 @@ void describe(auto& v, Of<model::Holder> auto& s) {
     v.field("priority", s.priority);
     v.field("preemptible", s.preemptible);
     v.field("leaving", s.leaving);
+    v.field("units", s.units, {.note = "of the license or limit that binds"});
+}
+void describe(auto& v, Of<model::PreviewEviction> auto& s) {
+    v.named("PreviewEviction");
+    v.field("name", s.name, {.note = "empty: not yours"});
+    v.field("reason", s.reason);
+}
+void describe(auto& v, Of<model::Preview> auto& s) {
+    v.named("Preview");
+    v.field("starts", s.starts, {.note = "once those below have left"});
+    v.field("nodes", s.nodes);
+    v.field("evictions", s.evictions);
+    v.field("reason", s.reason, {.note = "why it would not start"});
 }
 void describe(auto& v, Of<model::Verdict> auto& s) {
     v.named("Verdict");

@@ -191,6 +191,43 @@ void describe(auto& v, Of<model::JobDependency> auto& s) {
     v.field("when", s.when, {.note = "what of it is waited for"});
 }
 
+void describe(auto& v, Of<model::JobArray> auto& s) {
+    v.named("JobArray");
+    v.field("count", s.count,
+            {.note = "elements 0 to count-1; or give indices",
+             .min = 0,
+             .max = model::limits::array_elements_max});
+    v.field("indices", s.indices, {.note = "which elements: \"0-9,20-40:5\""});
+    v.field("maxRunning", s.max_running,
+            {.note = "elements that hold capacity at once; 0: no cap",
+             .min = 0,
+             .max = model::limits::array_elements_max});
+}
+
+void describe(auto& v, Of<model::ArrayElement> auto& s) {
+    v.named("ArrayElement");
+    v.field("array", s.array);
+    v.field("index", s.index);
+    v.field("counted", s.counted, {.note = "as what its array counts it"});
+}
+
+void describe(auto& v, Of<model::ElementCounts> auto& s) {
+    v.named("ElementCounts");
+    v.field("total", s.total);
+    v.field("made", s.made, {.note = "elements that exist as jobs by now"});
+    v.field("pending", s.pending);
+    v.field("running", s.running, {.note = "hold capacity, or may"});
+    v.field("succeeded", s.succeeded);
+    v.field("failed", s.failed);
+    v.field("cancelled", s.cancelled);
+}
+
+void describe(auto& v, Of<model::PriorityOverride> auto& s) {
+    v.named("PriorityOverride");
+    v.field("priority", s.priority);
+    v.field("by", s.by);
+}
+
 void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.named("JobSpec");
     v.field("queue", s.queue, {.keep = true});
@@ -213,6 +250,8 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
     v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
     v.field("after", s.after, {.note = "other jobs to wait for, all of them; fixed once made"});
+    v.field("array", s.array, {.note = "many alike: jobs NAME-INDEX, each with TANDEM_ARRAY_INDEX"});
+    v.field("licenses", s.licenses, {.note = "by name of a License: so many, held while it runs"});
     v.field("suspend", s.suspend,
             {.note = "waits until this is false; a running job saves and stops"});
     v.field("whenBorrow", s.when_borrow,
@@ -258,6 +297,10 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.field("heldBy", s.held_by);
     v.field("order", s.order, {.note = "its place in the queue, when not by its creation"});
     v.field("afterMet", s.after_met, {.note = "jobs of spec.after it waits for no more"});
+    v.field("priorityOverride", s.priority_override, {.note = "an operator's priority, in place of spec.priority"});
+    v.field("forcedBy", s.forced_by, {.note = "starts whatever quotas and limits say"});
+    v.field("element", s.element, {.note = "of an array"});
+    v.field("elements", s.elements, {.note = "an array's, by phase"});
 }
 
 }  // namespace tandem::codec

@@ -147,6 +147,14 @@ void read_value(ReadContext& context, const Place& place, const Value& value, mo
 }
 
 void read_value(ReadContext& context, const Place& place, const Value& value,
+                std::map<std::string, std::int64_t>& out) {
+    if (!require_type(context, place, value, ValueType::object)) return;
+    out.clear();
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+        read_value(context, {&place, value.names[i], i}, value.items[i], out[value.names[i]]);
+}
+
+void read_value(ReadContext& context, const Place& place, const Value& value,
                 std::vector<model::ReasonParam>& out) {
     if (!require_type(context, place, value, ValueType::object)) return;
     out.clear();

@@ -51,6 +51,8 @@ void read_value(ReadContext& context, const Place& place, const Value& value, Se
 void read_value(ReadContext& context, const Place& place, const Value& value, model::TaskName& out);
 void read_value(ReadContext& context, const Place& place, const Value& value, model::Labels& out);
 void read_value(ReadContext& context, const Place& place, const Value& value,
+                std::map<std::string, std::int64_t>& out);
+void read_value(ReadContext& context, const Place& place, const Value& value,
                 std::vector<model::ReasonParam>& out);
 void read_milli(ReadContext& context, const Place& place, const Value& value, std::int64_t& out);
 void read_bytes(ReadContext& context, const Place& place, const Value& value, std::int64_t& out);

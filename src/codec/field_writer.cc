@@ -42,6 +42,15 @@ void write_value(JsonWriter& json, const model::Labels& value) {
     json.end_object();
 }
 
+void write_value(JsonWriter& json, const std::map<std::string, std::int64_t>& value) {
+    json.begin_object();
+    for (const auto& [name, number] : value) {
+        json.key(name);
+        json.number(number);
+    }
+    json.end_object();
+}
+
 void write_value(JsonWriter& json, const std::vector<model::ReasonParam>& value) {
     json.begin_object();
     for (const model::ReasonParam& param : value) {

@@ -29,6 +29,7 @@ void write_value(JsonWriter& json, RowId value);
 void write_value(JsonWriter& json, const Seed& value);
 void write_value(JsonWriter& json, const model::TaskName& value);
 void write_value(JsonWriter& json, const model::Labels& value);
+void write_value(JsonWriter& json, const std::map<std::string, std::int64_t>& value);
 void write_value(JsonWriter& json, const std::vector<model::ReasonParam>& value);
 void write_object(JsonWriter& json, const model::Object& object, Audience audience);
 

@@ -18,11 +18,12 @@ namespace tandem::codec {
 namespace {
 
 // Four that make and remove objects, those of model::JobAct, two on tasks of before a restore.
-constexpr std::array<std::string_view, 14> verbs{
+constexpr std::array<std::string_view, 17> verbs{
     "apply",   "create", "update",  "delete", "cancel", "retry", "hold",
-    "release", "suspend", "resume", "requeue", "front",  "adopt", "end"};
+    "release", "suspend", "resume", "requeue", "front",  "force", "priority",
+    "preview", "adopt",  "end"};
 constexpr std::size_t first_act = 4;
-constexpr std::size_t first_task_verb = 12;
+constexpr std::size_t first_task_verb = 15;
 
 // Objects without a status in the model still may come with one: it is never read.
 struct SkippedStatus {};

@@ -52,6 +52,8 @@ std::string schema_of(Schemas& schemas) {
     else if constexpr (std::is_same_v<T, model::Labels> ||
                        std::is_same_v<T, std::vector<model::ReasonParam>>)
         return R"({"type":"object","additionalProperties":{"type":"string"}})";
+    else if constexpr (std::is_same_v<T, std::map<std::string, std::int64_t>>)
+        return R"({"type":"object","additionalProperties":{"type":"integer","format":"int64"}})";
     else if constexpr (std::is_enum_v<T>)
         return enum_schema<T>();
     else if constexpr (is_optional<T>)

@@ -78,6 +78,14 @@ class RandomFields {
             fill(out[name]);
         }
     }
+    void fill(std::map<std::string, std::int64_t>& out) {
+        out.clear();
+        for (std::uint64_t i = random_.below(3); i > 0; --i) {
+            std::string name;
+            fill(name);
+            fill(out[name]);
+        }
+    }
     void fill(model::Reason& out) {
         out = {};
         enumerator(out.code);

@@ -105,6 +105,13 @@ Status check_references(const State&, const model::Project&, const model::Projec
 Status check_references(const State&, const model::User&, const model::User*) { return {}; }
 Status check_references(const State&, const model::Runtime&, const model::Runtime*) { return {}; }
 
+Status check_references(const State& state, const model::License& wanted, const model::License*) {
+    for (std::size_t i = 0; i < wanted.spec.projects.size(); ++i)
+        TANDEM_TRY(must_exist(state.table<model::Project>().find_named(wanted.spec.projects[i]),
+                              fmt::format("spec.projects[{}]", i), "project", wanted.spec.projects[i]));
+    return {};
+}
+
 Status check_references(const State& state, const model::Namespace& wanted, const model::Namespace*) {
     return check_place(state, wanted.meta);
 }
@@ -292,6 +299,12 @@ Status removal_of(const State& state, const Queue& queue) {
         if (job.spec.queue == queue.meta.name && !model::is_terminal(job.status.phase)) return in_use("job", job.meta.name);
     for (const auto& [id, service] : state.table<Service>().rows())
         if (service.spec.queue == queue.meta.name) return in_use("service", service.meta.name);
+    return {};
+}
+Status removal_of(const State& state, const model::License& license) {
+    for (const auto& [id, job] : state.table<Job>().rows())
+        if (job.spec.licenses.contains(license.meta.name) && !model::is_terminal(job.status.phase))
+            return in_use("job", job.meta.name);
     return {};
 }
 Status removal_of(const State& state, const model::Runtime& runtime) {

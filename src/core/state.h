@@ -26,7 +26,7 @@ using Tables = std::tuple<Table<model::Project>, Table<model::Namespace>, Table<
                           Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
                           Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
                           Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
-                          Table<model::ModelVersion>>;
+                          Table<model::ModelVersion>, Table<model::License>>;
 
 using IdempotencyKey = std::pair<std::string, std::string>;  // subject, key
 using CursorKey = std::pair<std::string, std::int64_t>;      // gateway, journal epoch

@@ -32,6 +32,7 @@ Status check_flavor_choice(std::string_view choice, std::string_view field);
 // At most 32, none twice, each 1..63 of [A-Za-z0-9./_=-].
 Status check_taints(const std::vector<std::string>& taints, std::string_view field);
 Status check_priority(std::int64_t priority);
+Status check_work_limits(const WorkLimits& limits, const std::string& field);
 
 Status check_affinity(const NodeAffinity& affinity, const std::string& field);
 Status check_device_memory(const Resources& resources, const std::string& field);
@@ -61,5 +62,6 @@ Status check_spec(const Service& service);
 Status check_spec(const Replica& replica);
 Status check_spec(const Model& model);
 Status check_spec(const ModelVersion& version);
+Status check_spec(const License& license);
 
 }  // namespace tandem::model

@@ -71,6 +71,19 @@ Status check_shared(const PoolSpec& spec) {
 
 }  // namespace
 
+Status check_work_limits(const WorkLimits& limits, const std::string& field) {
+    for (const auto& [value, name] :
+         {std::pair{limits.submitted, ".submitted"}, std::pair{limits.running, ".running"}})
+        if (value) TANDEM_TRY(check_range(*value, 0, limits::work_limit_max, field + name));
+    return check_limit(limits.devices, field + ".devices");
+}
+
+Status check_spec(const License& license) {
+    TANDEM_TRY(check_title(license.spec.title, "spec.title"));
+    TANDEM_TRY(check_range(license.spec.count, 0, limits::license_count_max, "spec.count"));
+    return check_name_list(license.spec.projects, "spec.projects");
+}
+
 Status check_spec(const Node& node) {
     return check_taints(node.spec.taints, "spec.taints");
 }
@@ -104,6 +117,8 @@ Status check_spec(const Queue& queue) {
                                  fmt::format("\"{}\" stands twice", spec.quotas[i].flavor));
     }
     TANDEM_TRY(check_preemption(spec.preemption));
+    TANDEM_TRY(check_work_limits(spec.limits, "spec.limits"));
+    TANDEM_TRY(check_work_limits(spec.per_user, "spec.perUser"));
     TANDEM_TRY(
         check_duration(spec.min_run_time, Duration{}, limits::min_run_time_max, "spec.minRunTime"));
     if (spec.usage_half_life)

@@ -30,16 +30,20 @@ Status check_subject(std::string_view subject, std::string_view field) {
 Status check_spec(const Project& project) {
     TANDEM_TRY(check_title(project.spec.title, "spec.title"));
     TANDEM_TRY(check_title(project.spec.data_owner, "spec.dataOwner"));
-    return check_title(project.spec.failure_contact, "spec.failureContact");
+    TANDEM_TRY(check_title(project.spec.failure_contact, "spec.failureContact"));
+    TANDEM_TRY(check_work_limits(project.spec.limits, "spec.limits"));
+    return check_work_limits(project.spec.per_user, "spec.perUser");
 }
 Status check_spec(const Namespace& name_space) {
     return check_title(name_space.spec.title, "spec.title");
 }
 Status check_spec(const User& user) {
-    return check_title(user.spec.title, "spec.title");
+    TANDEM_TRY(check_title(user.spec.title, "spec.title"));
+    return check_work_limits(user.spec.limits, "spec.limits");
 }
 Status check_spec(const ServiceAccount& account) {
-    return check_title(account.spec.title, "spec.title");
+    TANDEM_TRY(check_title(account.spec.title, "spec.title"));
+    return check_work_limits(account.spec.limits, "spec.limits");
 }
 
 Status check_spec(const RoleBinding& binding) {

@@ -87,6 +87,36 @@ Status check_after(const Job& job) {
     return {};
 }
 
+Status check_licenses(const std::map<std::string, std::int64_t>& licenses) {
+    if (static_cast<std::int64_t>(licenses.size()) > limits::licenses_max)
+        return invalid_field("spec.licenses",
+                             fmt::format("must have at most {} entries, has {}",
+                                         limits::licenses_max, licenses.size()));
+    for (const auto& [name, count] : licenses) {
+        TANDEM_TRY(check_name(name, "spec.licenses"));
+        TANDEM_TRY(check_range(count, 1, limits::license_count_max, "spec.licenses." + name));
+    }
+    return {};
+}
+
+// Elements are jobs named NAME-INDEX.
+Status check_array(const Job& job) {
+    if (!job.spec.array) return {};
+    const JobArray& array = *job.spec.array;
+    TANDEM_LET(indices, array_indices(array, "spec.array"));
+    TANDEM_TRY(check_range(array.max_running, 0, limits::array_elements_max, "spec.array.maxRunning"));
+    const std::size_t digits = std::to_string(indices.back()).size() + 1;
+    for (const JobRole& role : job.spec.roles) {
+        const std::size_t length = job.meta.name.size() + digits + role.name.size();
+        if (length > name_and_role_max)
+            return invalid_field("metadata.name",
+                                 fmt::format("must be {} characters shorter: ranks are named "
+                                             "NAME-INDEX-ROLE-RANK",
+                                             length - name_and_role_max));
+    }
+    return {};
+}
+
 Status check_times(const JobSpec& spec) {
     TANDEM_TRY(check_duration(spec.grace, Duration{}, limits::grace_max, "spec.grace"));
     TANDEM_TRY(check_range(spec.retries.limit, 0, limits::retries_max, "spec.retries.limit"));
@@ -126,6 +156,8 @@ Status check_spec(const Job& job) {
     TANDEM_TRY(check_placing(job));
     TANDEM_TRY(check_times(spec));
     TANDEM_TRY(check_after(job));
+    TANDEM_TRY(check_array(job));
+    TANDEM_TRY(check_licenses(spec.licenses));
     TANDEM_TRY(check_directory(spec.checkpoint.directory, "spec.checkpoint.directory"));
     TANDEM_TRY(check_duration(spec.checkpoint.restart_time, Duration{}, limits::grace_max,
                               "spec.checkpoint.restartTime"));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/object.h"
+#include "model/verdict.h"
 
 namespace tandem::model {
 
@@ -37,6 +38,9 @@ struct DeleteObject {
 //   requeue  a running job saves, stops and waits its turn again
 //   front    before all other pending jobs of the same submitter, queue and priority; nobody else's
 //            place changes
+//   force    starts as soon as there are devices and licences, whatever quotas, limits and turns say
+//   priority stands for spec.priority from now on; without a number: spec.priority stands again
+//   preview  changes nothing: tells where it would start now, and who would be asked to leave
 enum class JobAct : std::uint8_t {
     cancel,
     retry,
@@ -45,16 +49,21 @@ enum class JobAct : std::uint8_t {
     suspend,
     resume,
     requeue,
-    front
+    front,
+    force,
+    priority,
+    preview
 };
 template <>
 struct EnumNames<JobAct> {
     static constexpr std::string_view values[] = {"cancel",  "retry",  "hold",    "release",
-                                                  "suspend", "resume", "requeue", "front"};
+                                                  "suspend", "resume", "requeue", "front",
+                                                  "force",   "priority", "preview"};
 };
 struct ActOnJob {
     ObjectKey key{};
     JobAct act = JobAct::cancel;
+    std::optional<std::int64_t> priority{};  // of priority and preview
 };
 // Of a replica that is unknown since a restore: its task, which its executor has, is its own again.
 struct AdoptTask {
@@ -113,6 +122,7 @@ struct Answer {
     std::vector<Outcome> outcomes{};
     std::optional<Error> error{};
     std::int64_t failed_action = 0;  // index of the action that error speaks of
+    std::optional<Preview> preview{};
     bool replayed = false;           // answered from an earlier request with the same idempotency key
 };
 

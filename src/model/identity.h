@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/meta.h"
+#include "model/work_limits.h"
 
 namespace tandem::model {
 
@@ -27,6 +28,8 @@ struct ProjectSpec {
     std::string title{};
     std::string data_owner{};      // who answers for the project's data
     std::string failure_contact{}; // who handles its failures
+    WorkLimits limits{};           // of all its work
+    WorkLimits per_user{};         // of each submitter's work in it
     bool operator==(const ProjectSpec&) const = default;
 };
 struct Project {
@@ -50,6 +53,7 @@ struct Namespace {
 struct UserSpec {
     std::string title{};
     bool disabled = false;
+    WorkLimits limits{};  // of what it submitted, in all projects
     bool operator==(const UserSpec&) const = default;
 };
 struct User {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/array.h"
 #include "model/work.h"
 
 namespace tandem::model {
@@ -89,6 +90,8 @@ struct JobSpec {
     std::optional<Duration> silence_timeout{};    // no output
     std::vector<JobOutput> outputs{};
     std::vector<JobDependency> after{};           // all of them; fixed once made
+    std::optional<JobArray> array{};              // absent: one job
+    std::map<std::string, std::int64_t> licenses{};  // of each License so many, held while it runs
     bool suspend = false;
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
@@ -118,6 +121,13 @@ struct EnumNames<Ending> {
                                                   "preempted", "cancelled", "requeued"};
 };
 
+// An operator's word on its priority, which stands for spec.priority.
+struct PriorityOverride {
+    std::int64_t priority = 0;
+    std::string by{};                 // subject
+    bool operator==(const PriorityOverride&) const = default;
+};
+
 struct JobStatus {
     Phase phase = Phase::pending;
     Reason reason{};
@@ -138,6 +148,10 @@ struct JobStatus {
     std::string held_by{};                 // subject; empty: not held
     std::optional<Instant> order{};        // its place in the queue when that is not when it was made
     std::vector<std::string> after_met{};  // jobs of spec.after that it need not wait for any more
+    std::optional<PriorityOverride> priority_override{};
+    std::string forced_by{};               // subject; starts whatever quotas and limits say
+    std::optional<ArrayElement> element{};
+    std::optional<ElementCounts> elements{};
     bool operator==(const JobStatus&) const = default;
 };
 

@@ -14,15 +14,15 @@ namespace tandem::model {
 enum class Kind : std::uint8_t {
     project, name_space, user, service_account, role_binding, api_key,
     node, pool, queue, runtime,
-    job, service, replica, model, model_version,
+    job, service, replica, model, model_version, license,
 };
-inline constexpr std::size_t kind_count = 15;
+inline constexpr std::size_t kind_count = 16;
 
 template <>
 struct EnumNames<Kind> {
     static constexpr std::string_view values[] = {
         "Project", "Namespace", "User", "ServiceAccount", "RoleBinding", "ApiKey", "Node", "Pool",
-        "Queue", "Runtime", "Job", "Service", "Replica", "Model", "ModelVersion"};
+        "Queue", "Runtime", "Job", "Service", "Replica", "Model", "ModelVersion", "License"};
 };
 
 enum class Scope : std::uint8_t { cluster, project, name_space };
@@ -52,6 +52,7 @@ inline constexpr std::array<KindInfo, kind_count> kind_table{{
     {Kind::replica, "replica", "replicas", Scope::name_space, true},
     {Kind::model, "model", "models", Scope::name_space},
     {Kind::model_version, "modelversion", "modelversions", Scope::name_space},
+    {Kind::license, "license", "licenses", Scope::cluster},
 }};
 
 constexpr const KindInfo& info_of(Kind kind) { return kind_table[static_cast<std::size_t>(kind)]; }

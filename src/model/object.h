@@ -7,6 +7,7 @@
 #include "model/capacity.h"
 #include "model/identity.h"
 #include "model/job.h"
+#include "model/license.h"
 #include "model/queue.h"
 #include "model/service.h"
 #include "model/work.h"
@@ -14,7 +15,7 @@
 namespace tandem::model {
 
 using Object = std::variant<Project, Namespace, User, ServiceAccount, RoleBinding, ApiKey, Node, Pool, Queue,
-                            Runtime, Job, Service, Replica, Model, ModelVersion>;
+                            Runtime, Job, Service, Replica, Model, ModelVersion, License>;
 static_assert(std::variant_size_v<Object> == kind_count);
 
 inline Kind kind_of(const Object& object) { return static_cast<Kind>(object.index()); }

@@ -13,10 +13,9 @@
 
 #include "base/time.h"
 #include "model/meta.h"
+#include "model/work_limits.h"
 
 namespace tandem::model {
-
-inline constexpr std::int64_t unlimited = -1;
 
 struct FlavorQuota {
     std::string flavor{};                   // "*" covers every flavor without an entry of its own
@@ -68,6 +67,8 @@ struct QueueSpec {
     QueuePreemption preemption{};
     Duration min_run_time{};              // its work is not asked to leave before
     std::optional<Duration> usage_half_life{};  // remembers use; absent: as its parent
+    WorkLimits limits{};                  // of all work at and below it
+    WorkLimits per_user{};                // of each submitter's work at and below it
     bool operator==(const QueueSpec&) const = default;
 };
 

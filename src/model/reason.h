@@ -98,6 +98,22 @@ enum class ReasonCode : std::uint8_t {
                             //   remedy: level, domain, places, each, flavor
     no_even_spread,         // level, maxSkew, needed, largest, domain
     no_allowed_company,     // rule: near or apart; level, labels, needed, largest
+    // counted work and resources; what: jobs or devices
+    user_limit,             // user, what, needed, used, limit, at: of the user, or of users of project/P or queue/Q
+    project_limit,          // project, what, needed, used, limit
+    queue_limit,            // queue, what, needed, used, limit
+    array_limit,            // array, used, limit
+    license_short,          // license, needed, used, limit
+    license_too_few,        // license, needed, limit: more than there are
+    raise_limit,            // remedy: of, name, missing
+    // operators
+    force_started,          // by
+    priority_overridden,    // by, priority
+    priority_restored,      // by, priority
+    // arrays
+    elements_running,       // running, pending, over, total
+    elements_failed,        // failed, total
+    elements_cancelled,     // cancelled, total
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -115,7 +131,10 @@ struct EnumNames<ReasonCode> {
         "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
         "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed",
         "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded",
-        "leftoverTasks", "noTopologyDomain", "noEvenSpread", "noAllowedCompany"};
+        "leftoverTasks", "noTopologyDomain", "noEvenSpread", "noAllowedCompany",
+        "userLimit", "projectLimit", "queueLimit", "arrayLimit", "licenseShort", "licenseTooFew", "raiseLimit",
+        "forceStarted", "priorityOverridden", "priorityRestored", "elementsRunning", "elementsFailed",
+        "elementsCancelled"};
 };
 
 // Causes that the planner finds for work that waits.
@@ -131,6 +150,12 @@ constexpr bool is_cause_of_waiting(ReasonCode code) {
         case ReasonCode::no_topology_domain:
         case ReasonCode::no_even_spread:
         case ReasonCode::no_allowed_company:
+        case ReasonCode::user_limit:
+        case ReasonCode::project_limit:
+        case ReasonCode::queue_limit:
+        case ReasonCode::array_limit:
+        case ReasonCode::license_short:
+        case ReasonCode::license_too_few:
         case ReasonCode::not_allowed_in_pool: return true;
         default: return false;
     }

@@ -44,6 +44,7 @@ struct Holder {
     std::int64_t priority = 0;
     bool preemptible = true;
     bool leaving = false;
+    std::int64_t units = 0;  // of the license or limit that binds; 0: devices do
     bool operator==(const Holder&) const = default;
 };
 
@@ -60,6 +61,20 @@ struct Verdict {
     std::int64_t holders_more = 0;        // beyond those listed
     std::vector<Remedy> remedies{};       // any one of them
     bool operator==(const Verdict&) const = default;
+};
+
+// What would happen if the planner were asked now.
+struct PreviewEviction {
+    std::string name{};           // job/PROJECT/NAMESPACE/NAME; empty when the reader may not see it
+    Reason reason{};              // preempted | reclaimed | gaveFairShare; by, lost
+    bool operator==(const PreviewEviction&) const = default;
+};
+struct Preview {
+    bool starts = false;          // it would get its place, once those below have left
+    std::vector<std::string> nodes{};
+    std::vector<PreviewEviction> evictions{};
+    Reason reason{};              // why not
+    bool operator==(const Preview&) const = default;
 };
 
 }  // namespace tandem::model
