@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/capacity.h"
 
+#include "core/work_limits.h"
+
 namespace tandem::core {
 
 ledger::Attribution attribution_of(const model::Replica& replica) {
@@ -15,7 +17,9 @@ ledger::Attribution attribution_of(const model::Replica& replica) {
             .epoch = replica.status.epoch};
 }
 
-sched::Entry entry_of(const model::Replica& replica, sched::EntryKind kind, const std::string& flavor) {
+sched::Entry entry_of(const State& state, const model::Replica& replica, sched::EntryKind kind,
+                      const std::string& flavor) {
+    const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
     return {.id = replica.spec.owner_id,
             .part = replica.spec.rank,
             .kind = kind,
@@ -28,12 +32,13 @@ sched::Entry entry_of(const model::Replica& replica, sched::EntryKind kind, cons
             .memory_bytes = replica.spec.resources.memory_bytes,
             .queue = replica.spec.queue,
             .pool = replica.spec.pool,
-            .project = replica.meta.project};
+            .project = replica.meta.project,
+            .permits = job ? held_permits_of(state, *job) : std::vector<sched::Permit>{}};
 }
 
 void claim(Turn& turn, const model::Replica& replica, const sched::Placement& placement, const std::string& flavor) {
     const auto kind = placement.evictions.empty() ? sched::EntryKind::allocation : sched::EntryKind::claim;
-    turn.state.planner.put_entry(entry_of(replica, kind, flavor));
+    turn.state.planner.put_entry(entry_of(turn.state, replica, kind, flavor));
 }
 
 void charge(Turn& turn, const model::Replica& replica, model::LedgerState state) {
@@ -72,8 +77,9 @@ bool hold_if_free(Turn& turn, const model::Replica& replica) {
 void allocate(Turn& turn, const model::Replica& replica) {
     const sched::Entry* entry = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank);
     TANDEM_ASSERT(entry, "a claimed replica must have an entry");
-    const std::string flavor = entry->flavor;
-    turn.state.planner.put_entry(entry_of(replica, sched::EntryKind::allocation, flavor));
+    sched::Entry allocation = *entry;
+    allocation.kind = sched::EntryKind::allocation;
+    turn.state.planner.put_entry(allocation);
     charge(turn, replica, model::LedgerState::held);
 }
 

@@ -6,11 +6,15 @@
 #include <algorithm>
 
 #include "core/access.h"
+#include "core/arrays.h"
 #include "core/gateways.h"
 #include "core/job_control.h"
 #include "core/nodes.h"
 #include "core/old_tasks.h"
+#include "core/preview.h"
 #include "core/rules.h"
+#include "core/work_limits.h"
+#include "model/limits.h"
 
 namespace tandem::core {
 namespace {
@@ -69,6 +73,38 @@ void observe(T& row) {
     if constexpr (T::kind == model::Kind::job) row.status.observed_generation = row.meta.generation;
 }
 
+// Of users, projects and queues, and numbers of licenses: what work is counted by.
+template <class T>
+bool same_limits(const T& a, const T& b) {
+    if constexpr (requires { a.spec.limits; })
+        if (a.spec.limits != b.spec.limits) return false;
+    if constexpr (requires { a.spec.per_user; })
+        if (a.spec.per_user != b.spec.per_user) return false;
+    if constexpr (T::kind == model::Kind::queue)
+        if (a.spec.parent != b.spec.parent) return false;
+    if constexpr (T::kind == model::Kind::license) return a.spec.count == b.spec.count;
+    if constexpr (T::kind == model::Kind::job)
+        return !a.spec.array || a.spec.array->max_running == b.spec.array->max_running;
+    return true;
+}
+
+// What else follows from a changed job.
+void settle_changed_job(Turn& turn, const model::Job& row, const model::Job& old) {
+    if (is_array(row)) touch_elements(turn, row);
+    if (row.spec.queue == old.spec.queue) return;
+    count_submitted(turn.state, old, -unfinished_in(old));
+    count_submitted(turn.state, row, unfinished_in(row));
+}
+
+void begin_job(Turn& turn, model::Job& row, const model::Caller& caller) {
+    row.status.submitted_by = caller.subject;
+    if (row.spec.array) {
+        const auto indices = model::array_indices(*row.spec.array, "spec.array");
+        row.status.elements = model::ElementCounts{.total = static_cast<std::int64_t>(indices->size())};
+    }
+    count_submitted(turn.state, row, unfinished_in(row));
+}
+
 template <class T>
 Outcome create_row(Turn& turn, const model::Caller& caller, T row) {
     row.meta.id = turn.state.next_id();
@@ -79,13 +115,15 @@ Outcome create_row(Turn& turn, const model::Caller& caller, T row) {
     row.meta.deletion_requested.reset();
     if constexpr (requires { row.status; }) row.status = {};
     observe<T>(row);
-    if constexpr (T::kind == model::Kind::job) row.status.submitted_by = caller.subject;
+    if constexpr (T::kind == model::Kind::job) begin_job(turn, row, caller);
     const RowId id = row.meta.id;
     turn.table<T>().insert(id, std::move(row));
     const T& stored = turn.state.table<T>().get(id);
     if constexpr (T::kind == model::Kind::job || T::kind == model::Kind::service)
         turn.note(key_of_row(stored), stored.meta.uid, reason_of(model::ReasonCode::submitted));
     tell_of(turn, stored);
+    if constexpr (T::kind != model::Kind::job)
+        if (!same_limits(stored, T{})) permits_changed(turn);
     return {.key = key_of_row(stored), .uid = stored.meta.uid, .generation = 1, .created = true, .changed = true};
 }
 
@@ -104,6 +142,7 @@ Result<Outcome> update_row(Turn& turn, const model::Caller& caller, const T& wan
     if constexpr (T::kind == model::Kind::job)
         if (wanted.spec.suspend != old.spec.suspend)
             note_suspend(turn, caller, old, wanted.spec.suspend);
+    const T before = old;
     T& row = turn.table<T>().edit(old.meta.id);
     row.spec = wanted.spec;
     row.meta.labels = wanted.meta.labels;
@@ -113,6 +152,8 @@ Result<Outcome> update_row(Turn& turn, const model::Caller& caller, const T& wan
     outcome.generation = row.meta.generation;
     outcome.changed = true;
     tell_of(turn, row);
+    if constexpr (T::kind == model::Kind::job) settle_changed_job(turn, row, before);
+    if (!same_limits(row, before)) permits_changed(turn);
     return outcome;
 }
 
@@ -142,6 +183,8 @@ Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const mode
             const T* before = old ? &std::get<T>(*old) : nullptr;
             TANDEM_TRY(check_references(turn.state, wanted, before));
             if (before) return update_row(turn, caller, wanted, *before);
+            if constexpr (T::kind == model::Kind::job)
+                TANDEM_TRY(check_submitted(turn.state, caller.subject, wanted, elements_in(wanted)));
             return create_row(turn, caller, wanted);
         },
         object);
@@ -157,6 +200,7 @@ void remove_row(Turn& turn, const T& row) {
         before_removal(turn, Object{row});
         turn.table<T>().erase(row.meta.id);
         if constexpr (T::kind == model::Kind::pool) settle_owners(turn.state, turn.now);
+        if (!same_limits(row, T{})) permits_changed(turn);
     }
 }
 
@@ -188,13 +232,25 @@ bool may_release_all(const Turn& turn, const model::Caller& caller, model::JobAc
     return act == model::JobAct::release && may(turn.state, caller, {auth::Area::queues, auth::Verb::update}, "", turn.now);
 }
 
+Status check_wanted_priority(std::int64_t priority) {
+    constexpr std::int64_t most = model::limits::priority_max;
+    if (priority >= -most && priority <= most) return {};
+    return invalid_field("priority", fmt::format("must be {}..{}, is {}", -most, most, priority));
+}
+
 Result<Outcome> act_on(Turn& turn, const model::Caller& caller, const model::ActOnJob& action) {
     const ObjectKey& key = action.key;
     const model::Job* job =
         turn.state.table<model::Job>().find_named(key.project, key.name_space, key.name);
     if (!job) return not_there(key);
     TANDEM_TRY(authorise(turn, caller, action, Object{*job}, true));
-    TANDEM_LET(changed, act_on_job(turn, caller, action.act, job->meta.id,
+    if (action.priority) TANDEM_TRY(check_wanted_priority(*action.priority));
+    if (action.act == model::JobAct::preview) {
+        TANDEM_LET(preview, preview_job(turn, caller, job->meta.id, action.priority));
+        turn.preview = std::move(preview);
+        return Outcome{.key = key, .uid = job->meta.uid, .generation = job->meta.generation};
+    }
+    TANDEM_LET(changed, act_on_job(turn, caller, action, job->meta.id,
                                    may_release_all(turn, caller, action.act)));
     return Outcome{.key = key,
                    .uid = job->meta.uid,
@@ -291,6 +347,7 @@ Status check_somebody_is_left(const Turn& turn, bool before) {
 void apply_command(Turn& turn, const model::Command& command) {
     if (answer_again(turn, command)) return;
     const bool had_admin = std::ranges::any_of(command.actions, is_about_access) && has_admin(turn.state, turn.now);
+    turn.preview.reset();
     const StateMark before = turn.state.mark();
     std::vector<Outcome> outcomes;
     outcomes.reserve(command.actions.size());
@@ -314,7 +371,10 @@ void apply_command(Turn& turn, const model::Command& command) {
                                     .body_digest = command.body_digest,
                                     .outcomes = outcomes,
                                     .at = turn.now});
-    turn.state.effects.answers.push_back({.ticket = command.ticket, .outcomes = std::move(outcomes), .error = {}});
+    turn.state.effects.answers.push_back({.ticket = command.ticket,
+                                          .outcomes = std::move(outcomes),
+                                          .error = {},
+                                          .preview = std::move(turn.preview)});
 }
 
 const model::Meta* find_meta(const State& state, const ObjectKey& key) {

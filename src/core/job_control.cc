@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/arrays.h"
 #include "core/jobs.h"
+#include "core/work_limits.h"
 
 namespace tandem::core {
 namespace {
@@ -23,7 +25,10 @@ struct Act {
     const Job& job;
 
     Job& edit() const { return turn.table<Job>().edit(job.meta.id); }
-    void touch_job() const { touch(turn, model::Kind::job, job.meta.id); }
+    void touch_job() const {
+        touch(turn, model::Kind::job, job.meta.id);
+        if (is_array(job)) touch_elements(turn, job);
+    }
     void note(ReasonCode code) const {
         turn.note(key_of_row(job), job.meta.uid, reason_of(code, {{"by", caller.subject}}));
     }
@@ -45,6 +50,11 @@ struct Act {
     Result<bool> set_suspend(bool wanted) const;
     Result<bool> requeue() const;
     Result<bool> front() const;
+    Result<bool> force() const;
+    Result<bool> set_priority(std::optional<std::int64_t> wanted) const;
+    Result<bool> retry_one() const;
+    std::int64_t elements_to_retry() const;
+    void retry_elements() const;
     std::vector<RowId> own_pending() const;
 };
 
@@ -63,8 +73,18 @@ Result<bool> Act::retry() const {
     if (!is_over() && job.spec.suspend)
         return fail(ErrorCode::conflict,
                     fmt::format("job \"{}\" is suspended, not over: resume it", job.meta.name));
+    if (const Job* array = array_of(turn.state, job); array && model::is_terminal(array->status.phase))
+        return fail(ErrorCode::conflict,
+                    fmt::format("array \"{}\" is {}; try the array again", array->meta.name,
+                                model::name_of(array->status.phase)));
     if (job.status.phase != Phase::failed && job.status.phase != Phase::cancelled)
         return unfit("a failed or cancelled job is tried again");
+    TANDEM_TRY(check_submitted(turn.state, job.status.submitted_by, job, elements_to_retry()));
+    if (is_array(job)) retry_elements();
+    return retry_one();
+}
+
+Result<bool> Act::retry_one() const {
     Job& edited = edit();
     edited.status.failures = 0;
     edited.status.cancel_requested = false;
@@ -72,6 +92,24 @@ Result<bool> Act::retry() const {
     edited.status.finished.reset();
     requeue_job(turn, job.meta.id, reason_of(ReasonCode::submitted));
     return true;
+}
+
+// How many more unfinished jobs there are once it is tried again.
+std::int64_t Act::elements_to_retry() const {
+    if (!is_array(job)) return 1;
+    const model::ElementCounts& counts = *job.status.elements;
+    return counts.failed + counts.cancelled + counts.total - counts.made;
+}
+
+// Those that did not succeed; the array's row, over until now, is asked for nothing more meanwhile.
+void Act::retry_elements() const {
+    edit().status.cancel_requested = false;
+    for (RowId id : elements_of(turn.state, job)) {
+        const Job& element = turn.state.table<Job>().get(id);
+        if (element.status.phase != Phase::failed && element.status.phase != Phase::cancelled) continue;
+        const auto again = Act{turn, caller, element}.retry_one();
+        TANDEM_ASSERT(again, "an element that is over is tried again");
+    }
 }
 
 Result<bool> Act::hold() const {
@@ -108,6 +146,13 @@ Result<bool> Act::set_suspend(bool wanted) const {
 
 Result<bool> Act::requeue() const {
     if (is_over()) return unfit("a running job is queued again; retry starts one that is over");
+    if (is_array(job)) {
+        for (RowId id : elements_of(turn.state, job)) {
+            const Act one{turn, caller, turn.state.table<Job>().get(id)};
+            if (one.is_live()) TANDEM_TRY(one.requeue());
+        }
+        return true;
+    }
     if (!is_live()) return false;
     begin_ending(turn, job.meta.id, model::Ending::requeued,
                  reason_of(ReasonCode::requeued_by_request, {{"by", caller.subject}}));
@@ -119,7 +164,8 @@ std::vector<RowId> Act::own_pending() const {
     std::vector<RowId> own;
     for (const auto& [id, other] : turn.state.table<Job>().rows())
         if (other.status.phase == Phase::pending && other.spec.queue == job.spec.queue &&
-            other.spec.priority == job.spec.priority &&
+            !is_array(other) &&
+            priority_of(turn.state, other) == priority_of(turn.state, job) &&
             other.status.submitted_by == job.status.submitted_by)
             own.push_back(id);
     std::ranges::sort(own, [this](RowId a, RowId b) {
@@ -132,6 +178,10 @@ std::vector<RowId> Act::own_pending() const {
 
 // Its places among all stay the submitter's; only who of its jobs stands where changes.
 Result<bool> Act::front() const {
+    if (is_array(job))
+        return fail(ErrorCode::conflict,
+                    fmt::format("the elements of array \"{}\" have places of their own; move one of them",
+                                job.meta.name));
     if (job.status.phase != Phase::pending) return unfit("a pending job has a place in its queue");
     const std::vector<RowId> own = own_pending();
     const auto place = std::ranges::find(own, job.meta.id);
@@ -150,6 +200,38 @@ Result<bool> Act::front() const {
     return true;
 }
 
+// It is not put before others of a larger priority, and evicts nobody whom it might not evict anyway.
+Result<bool> Act::force() const {
+    if (job.status.phase != Phase::pending && !is_array(job)) return unfit("a pending job is started");
+    if (is_over()) return unfit("a job that is not over is started");
+    if (!job.status.forced_by.empty()) return false;
+    edit().status.forced_by = caller.subject;
+    note(ReasonCode::force_started);
+    touch_job();
+    return true;
+}
+
+Result<bool> Act::set_priority(std::optional<std::int64_t> wanted) const {
+    if (is_over()) return unfit("a job that is not over has a priority to change");
+    std::optional<model::PriorityOverride> next;
+    if (wanted) next = {.priority = *wanted, .by = caller.subject};
+    if (job.status.priority_override == next) return false;
+    edit().status.priority_override = next;
+    turn.note(key_of_row(job), job.meta.uid,
+              reason_of(wanted ? ReasonCode::priority_overridden : ReasonCode::priority_restored,
+                        {{"by", caller.subject},
+                         {"priority", std::to_string(priority_of(turn.state, job))}}));
+    std::vector<RowId> meant = elements_of(turn.state, job);
+    if (!is_array(job)) meant = {job.meta.id};
+    for (RowId id : meant) {
+        const Job& one = turn.state.table<Job>().get(id);
+        if (model::may_be_alive(one.status.phase))
+            turn.state.planner.put_occupant(occupant_of(turn.state, one));
+    }
+    touch_job();
+    return true;
+}
+
 }  // namespace
 
 void note_suspend(Turn& turn, const model::Caller& caller, const Job& job, bool wanted) {
@@ -158,10 +240,10 @@ void note_suspend(Turn& turn, const model::Caller& caller, const Job& job, bool 
                         {{"by", caller.subject}}));
 }
 
-Result<bool> act_on_job(Turn& turn, const model::Caller& caller, JobAct act, RowId id,
+Result<bool> act_on_job(Turn& turn, const model::Caller& caller, const model::ActOnJob& act, RowId id,
                         bool may_release_all) {
     const Act one{turn, caller, turn.state.table<Job>().get(id)};
-    switch (act) {
+    switch (act.act) {
         case JobAct::cancel:
             return one.cancel();
         case JobAct::retry:
@@ -176,6 +258,10 @@ Result<bool> act_on_job(Turn& turn, const model::Caller& caller, JobAct act, Row
             return one.set_suspend(false);
         case JobAct::requeue:
             return one.requeue();
+        case JobAct::force:
+            return one.force();
+        case JobAct::priority:
+            return one.set_priority(act.priority);
         default:
             return one.front();
     }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/dependencies.h"
 #include "core/jobs.h"
 #include "core/start_task.h"
+#include "core/work_limits.h"
 
 namespace tandem::core {
 namespace {
@@ -155,6 +157,7 @@ void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
     Job& job = turn.table<Job>().edit(id);
     turn.state.planner.remove_demand(id);
     turn.state.book.dequeue(id, turn.now);
+    if (!is_array(job)) count_submitted(turn.state, job, -unfinished_in(job));
     job.status.phase = phase;
     job.status.reason = std::move(reason);
     job.status.ending = Ending::none;
@@ -167,7 +170,10 @@ void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
 
 void requeue_job(Turn& turn, RowId id, model::Reason reason) {
     Job& job = turn.table<Job>().edit(id);
+    const bool was_over = model::is_terminal(job.status.phase);
     job.status.phase = Phase::pending;
+    job.status.forced_by.clear();
+    if (was_over) count_submitted(turn.state, job, unfinished_in(job));
     job.status.ending = Ending::none;
     job.status.reason = std::move(reason);
     settle_replicas(turn, id, Phase::pending);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/dependencies.h"
 #include "core/job_ending.h"
 #include "core/job_watch.h"
 #include "core/start_task.h"
+#include "core/work_limits.h"
 
 namespace tandem::core {
 namespace {
@@ -41,16 +43,21 @@ Duration stated_length(const Job& job) {
     return job.spec.max_run_time ? *job.spec.max_run_time + job.spec.grace : Duration{};
 }
 
-sched::Demand demand_of(const Job& job) {
+}  // namespace
+
+sched::Demand demand_of(const State& state, const Job& job) {
+    const bool forced = is_forced(state, job);
     sched::Demand demand{.workload = job.meta.id,
                          .queue = job.spec.queue,
                          .project = job.meta.project,
-                         .priority = job.spec.priority,
-                         .submitted = queued_at(job),
+                         .priority = priority_of(state, job),
+                         .submitted = forced ? Instant{} : queued_at(job),
                          .when_borrow = job.spec.when_borrow,
                          .when_preempt = job.spec.when_preempt,
                          .length = stated_length(job),
-                         .preemptible = job.spec.preemptible};
+                         .preemptible = job.spec.preemptible,
+                         .permits = permits_of(state, job),
+                         .forced = forced};
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
         demand.parts.push_back(
@@ -59,6 +66,8 @@ sched::Demand demand_of(const Job& job) {
     }
     return demand;
 }
+
+namespace {
 
 void set_reason(Turn& turn, const Job& job, model::Reason reason) {
     if (job.status.reason == reason) return;
@@ -73,8 +82,9 @@ bool is_kept_back(ReasonCode code) {
 std::optional<model::Reason> why_not_queued(Turn& turn, const Job& job) {
     Waiting waiting = look_at_dependencies(turn, job.meta.id);
     if (waiting.never) return std::move(waiting.reason);
-    if (job.spec.suspend) return reason_of(ReasonCode::suspended);
-    if (!job.status.held_by.empty()) return reason_of(ReasonCode::held, {{"by", job.status.held_by}});
+    if (is_suspended(turn.state, job)) return reason_of(ReasonCode::suspended);
+    if (const std::string by = holder_of_job(turn.state, job); !by.empty())
+        return reason_of(ReasonCode::held, {{"by", by}});
     if (waiting.reason.code != ReasonCode::none) return std::move(waiting.reason);
     return std::nullopt;
 }
@@ -99,7 +109,7 @@ void reconcile_pending(Turn& turn, const Job& job) {
     }
     if (is_kept_back(job.status.reason.code) || job.status.reason.code == ReasonCode::none)
         set_reason(turn, job, reason_of(ReasonCode::submitted));
-    turn.state.planner.put_demand(demand_of(job));
+    turn.state.planner.put_demand(demand_of(turn.state, job));
 }
 
 void drop_claims(Turn& turn, const Job& job) {
@@ -131,7 +141,7 @@ void start_job(Turn& turn, RowId id) {
         move_replica(turn, replica_id, Phase::starting);
         turn.open_intent(start_task_of_job(turn.state, job, replica));
     }
-    sched::Occupant occupant = occupant_of(job);
+    sched::Occupant occupant = occupant_of(turn.state, job);
     occupant.safe_at = turn.now;  // a checkpoint of an earlier attempt does not shorten this one
     turn.state.planner.put_occupant(occupant);
 }
@@ -141,7 +151,7 @@ void reconcile_claimed(Turn& turn, const Job& job) {
         drop_claims(turn, job);
         return finish_job(turn, job.meta.id, Phase::cancelled, job.status.reason);
     }
-    if (job.spec.suspend) {
+    if (is_suspended(turn.state, job)) {
         drop_claims(turn, job);
         return requeue_job(turn, job.meta.id, reason_of(ReasonCode::suspended));
     }
@@ -182,7 +192,7 @@ void reconcile_live(Turn& turn, const Job& job) {
     if (all_done) return begin_ending(turn, id, Ending::completed, reason_of(ReasonCode::completed));
     if (job.status.cancel_requested || job.meta.deletion_requested)
         return begin_ending(turn, id, Ending::cancelled, job.status.reason);
-    if (job.spec.suspend)
+    if (is_suspended(turn.state, job))
         return begin_ending(turn, id, Ending::requeued, reason_of(ReasonCode::suspended));
     if (all_up && job.status.phase == Phase::starting) {
         turn.table<Job>().edit(id).status.phase = Phase::running;
@@ -254,10 +264,9 @@ model::TaskName task_name(const State& state, const Replica& replica) {
             .rank = replica.spec.rank};
 }
 
-void reconcile_job(Turn& turn, RowId id) {
-    const Job* job = turn.state.table<Job>().find(id);
-    if (!job) return;
-    set_wake(turn.state.live, id, std::nullopt);
+namespace {
+
+void reconcile_phase(Turn& turn, const Job* job) {
     switch (job->status.phase) {
         case Phase::pending: return reconcile_pending(turn, *job);
         case Phase::claimed: return reconcile_claimed(turn, *job);
@@ -268,6 +277,17 @@ void reconcile_job(Turn& turn, RowId id) {
         default:
             if (job->meta.deletion_requested) erase_job(turn, *job);
     }
+}
+
+}  // namespace
+
+void reconcile_job(Turn& turn, RowId id) {
+    const Job* job = turn.state.table<Job>().find(id);
+    if (!job) return;
+    set_wake(turn.state.live, id, std::nullopt);
+    if (is_array(*job)) return reconcile_array(turn, id);
+    reconcile_phase(turn, job);
+    count_element(turn, id);
 }
 
 void claim_job(Turn& turn, const sched::Placement& placement) {
@@ -288,7 +308,7 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
         replica.spec.resources = role_of(job, placed.role).resources;
         replica.spec.queue = job.spec.queue;
         replica.spec.pool = queue ? queue->spec.pool : "";
-        replica.spec.priority = job.spec.priority;
+        replica.spec.priority = priority_of(turn.state, job);
         // A batch may end one attempt and place the next: how the one ended stays to be read.
         std::optional<model::AttemptEnd> last;
         if (replica.status.epoch > 0)
@@ -315,6 +335,7 @@ void evict_job(Turn& turn, RowId id, model::Reason why) {
 
 void drain_job(Turn& turn, RowId id, const std::string& queue) {
     const Job* job = turn.state.table<Job>().find(id);
+    if (is_array(*job)) return;
     const model::Reason why = reason_of(ReasonCode::queue_drained, {{"queue", queue}});
     if (model::may_be_alive(job->status.phase)) return evict_job(turn, id, why);
     if (job->status.phase != Phase::claimed) return;
@@ -323,13 +344,13 @@ void drain_job(Turn& turn, RowId id, const std::string& queue) {
     requeue_job(turn, id, why);
 }
 
-sched::Occupant occupant_of(const Job& job) {
+sched::Occupant occupant_of(const State& state, const Job& job) {
     const Instant started = job.status.started.value_or(Instant{});
     std::optional<Instant> ends;
     if (job.spec.max_run_time) ends = started + stated_length(job);
     return {.workload = job.meta.id,
             .queue = job.spec.queue,
-            .priority = job.spec.priority,
+            .priority = priority_of(state, job),
             .preemptible = job.spec.preemptible,
             .started = started,
             .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,

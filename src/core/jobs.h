@@ -22,7 +22,9 @@ void evict_job(Turn& turn, RowId id, model::Reason why);
 // Running work leaves, what was only promised is given back; both wait again.
 void drain_job(Turn& turn, RowId id, const std::string& queue);
 // As the planner knows work that runs.
-sched::Occupant occupant_of(const model::Job& job);
+sched::Occupant occupant_of(const State& state, const model::Job& job);
+// And work that waits.
+sched::Demand demand_of(const State& state, const model::Job& job);
 // Ends the current attempt; live ranks are stopped, what follows depends on `ending`.
 void begin_ending(Turn& turn, RowId id, model::Ending ending, model::Reason reason);
 // Terminal, capacity already free.

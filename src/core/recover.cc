@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/live_memory.h"
 #include "core/nodes.h"
+#include "core/work_limits.h"
 
 namespace tandem::core {
 namespace {
@@ -48,7 +50,7 @@ void rebuild_entries(State& state) {
         if (!model::holds_capacity(replica.status.phase) || has_released(state, replica)) continue;
         const auto kind =
             replica.status.phase == Phase::claimed ? sched::EntryKind::claim : sched::EntryKind::allocation;
-        state.planner.put_entry(entry_of(replica, kind, flavor_of(state, replica)));
+        state.planner.put_entry(entry_of(state, replica, kind, flavor_of(state, replica)));
         if (is_ending(state, replica)) state.planner.set_leaving(replica.spec.owner_id, replica.spec.rank);
         if (kind == sched::EntryKind::claim) state.live.claimed.put(replica.spec.owner_id, true);
     }
@@ -56,8 +58,8 @@ void rebuild_entries(State& state) {
 
 void rebuild_occupants(State& state) {
     for (const auto& [id, job] : state.table<model::Job>().rows()) {
-        if (!model::may_be_alive(job.status.phase)) continue;
-        state.planner.put_occupant(occupant_of(job));
+        if (!model::may_be_alive(job.status.phase) || is_array(job)) continue;
+        state.planner.put_occupant(occupant_of(state, job));
     }
     for (const auto& [id, service] : state.table<model::Service>().rows())
         state.planner.put_occupant({.workload = id,
@@ -99,6 +101,7 @@ void rebuild_planner(State& state) {
 Status recover_state(State& state, RecoveredState recovered) {
     state.restore_rows(recovered);
     rebuild_planner(state);
+    rebuild_submitted(state);
     for (const model::UsageRecord& open : recovered.open_intervals) state.book.restore(open, holder_of(state, open));
     settle_owners(state, state.meta.time);  // of devices without an idle interval, no row tells it
     expect_lease_holders(state);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/arrays.h"
 #include "core/dependencies.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -97,6 +98,31 @@ Status check_replica_names(const State& state, const Job& job) {
         }
     }
     return {};
+}
+
+Status check_licenses(const State& state, const Job& job) {
+    for (const auto& [name, count] : job.spec.licenses) {
+        const std::string field = "spec.licenses." + name;
+        const auto* license = state.table<model::License>().find_named(name);
+        TANDEM_TRY(must_exist(license, field, "license", name));
+        if (!lists(license->spec.projects, job.meta.project))
+            return invalid_field(field, fmt::format("license \"{}\" is not open to project \"{}\"", name,
+                                                    job.meta.project));
+    }
+    return {};
+}
+
+// What elements were made from stays; what they look at in the array's row may change.
+Status check_array_change(const Job& wanted, const Job& old) {
+    TANDEM_TRY(frozen(wanted.spec.array.has_value() == old.spec.array.has_value(), "spec.array",
+                      "make another job"));
+    if (!old.spec.array) return {};
+    Job same = wanted;
+    same.spec.suspend = old.spec.suspend;
+    same.spec.priority = old.spec.priority;
+    same.spec.array->max_running = old.spec.array->max_running;
+    return frozen(same.spec == old.spec, "spec",
+                  "of an array only priority, suspend and array.maxRunning change; make another");
 }
 
 }  // namespace
@@ -197,10 +223,17 @@ Status check_references(const State& state, const Queue& wanted, const Queue* ol
 Status check_references(const State& state, const Job& wanted, const Job* old) {
     TANDEM_TRY(check_place(state, wanted.meta));
     TANDEM_TRY(check_queue(state, wanted.spec.queue, wanted.meta.project));
+    TANDEM_TRY(check_licenses(state, wanted));
     if (!old) {
         TANDEM_TRY(check_dependencies(state, wanted));
+        TANDEM_TRY(check_element_names(state, wanted));
         return check_replica_names(state, wanted);
     }
+    if (old->status.element)
+        return fail(ErrorCode::conflict, fmt::format("is an element of array \"{}\"; change that", old->status.element->array),
+                    "metadata.name");
+    TANDEM_TRY(check_array_change(wanted, *old));
+    if (old->spec.array) return {};
     TANDEM_TRY(frozen(old->spec.after == wanted.spec.after, "spec.after", "make another job"));
     if (old->status.phase == model::Phase::pending) {
         TANDEM_TRY(frozen(old->spec.roles == wanted.spec.roles || old->status.epoch == 0, "spec.roles",
@@ -336,6 +369,12 @@ Status removal_of(const State& state, const model::Node& node) {
     if (node.status.ready)
         return fail(ErrorCode::conflict, "its executor still reports it", "metadata.name");
     return {};
+}
+Status removal_of(const State&, const Job& job) {
+    if (!job.status.element) return {};
+    return fail(ErrorCode::conflict,
+                fmt::format("is an element of array \"{}\": cancel it, or delete the array", job.status.element->array),
+                "metadata.name");
 }
 Status removal_of(const State&, const model::Replica&) {
     return invalid_field("kind", "Replica objects go with their job or service");

@@ -2,6 +2,7 @@
 #include "core/start_task.h"
 
 #include "base/assert.h"
+#include "core/arrays.h"
 #include "core/job_watch.h"
 #include "core/jobs.h"
 
@@ -37,6 +38,12 @@ void add_torchrun(Env& env, const model::Job& job, const model::Replica& replica
     env["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.spec.retries.limit);
 }
 
+void add_element(Env& env, const model::Job& job, const model::Job& array) {
+    env["TANDEM_ARRAY"] = array.meta.name;
+    env["TANDEM_ARRAY_INDEX"] = std::to_string(job.status.element->index);
+    env["TANDEM_ARRAY_COUNT"] = std::to_string(array.status.elements->total);
+}
+
 model::StartTask base_task(const State& state, const model::Replica& replica) {
     model::StartTask task;
     task.task = task_name(state, replica);
@@ -61,9 +68,10 @@ std::string expand(std::string text, const Env& values) {
 
 model::StartTask start_task_of_job(const State& state, const model::Job& job, const model::Replica& replica) {
     model::StartTask task = base_task(state, replica);
-    task.command = job.spec.command;
-    task.env = job.spec.env;
-    task.working_directory = job.spec.working_directory;
+    const model::Job& sharer = sharer_of(state, job);
+    task.command = sharer.spec.command;
+    task.env = sharer.spec.env;
+    task.working_directory = sharer.spec.working_directory;
     task.grace = job.spec.grace;
     task.max_run_time = job.spec.max_run_time.value_or(Duration{});
     task.watch_period = watch_period(job.spec);
@@ -71,10 +79,13 @@ model::StartTask start_task_of_job(const State& state, const model::Job& job, co
     task.wants_rendezvous = job.spec.form == model::JobTemplate::torchrun;
     add_identity(task.env, replica);
     task.env["TANDEM_JOB"] = job.meta.name;
+    if (job.status.element) add_element(task.env, job, sharer);
     task.env["TANDEM_WORLD_SIZE"] = std::to_string(task.world_size);
     if (task.wants_rendezvous) add_torchrun(task.env, job, replica, task.world_size);
     task.checkpoint = job.spec.checkpoint.enabled;
     task.checkpoint_directory = job.spec.checkpoint.directory;
+    if (job.status.element && !task.checkpoint_directory.empty())
+        task.checkpoint_directory += "/" + std::to_string(job.status.element->index);
 #if !defined(TANDEM_PLANT_RESUME)
     if (task.checkpoint && job.status.checkpoint) task.resume_from = job.status.checkpoint->path;
 #endif

@@ -70,6 +70,14 @@ class WakeOrder {
     std::set<std::pair<Instant, RowId>> order_;
 };
 
+// Whose unfinished jobs are counted together.
+struct Submitter {
+    std::string project{};
+    std::string subject{};
+    std::string queue{};
+    auto operator<=>(const Submitter&) const = default;
+};
+
 struct Denials {
     Instant since{};
     std::int64_t count = 0;
@@ -89,6 +97,7 @@ struct Live {
     UndoMap<std::string, Denials> denials;         // by subject
     UndoMap<RowId, bool> claimed;                  // jobs and services with claims not yet free
     UndoMap<RowId, std::set<RowId>> dependents;    // pending jobs by the job they wait for
+    UndoMap<Submitter, std::int64_t> submitted;    // jobs that are not over
     UndoMap<RowId, serving::ScaleMemory> scale;    // by service
     UndoMap<RowId, Wake, WakeOrder> wake;          // next look at a workload
     std::set<RowId> jobs_touched{};                // to be reconciled before the batch ends; empty between two
@@ -103,11 +112,12 @@ struct Live {
         f(denials);
         f(claimed);
         f(dependents);
+        f(submitted);
         f(scale);
         f(wake);
     }
 };
-inline constexpr std::size_t live_map_count = 9;
+inline constexpr std::size_t live_map_count = 10;
 
 // Where a batch, or one command of it, began.
 struct StateMark {

@@ -168,7 +168,7 @@ void on_checkpoint_seen(Turn& turn, const model::CheckpointSeen& input) {
     edited.status.checkpoint = input.checkpoint;
     edited.status.checkpoint->at = std::min(input.checkpoint.at, turn.now);
     if (edited.status.started && model::may_be_alive(edited.status.phase))
-        turn.state.planner.put_occupant(occupant_of(edited));
+        turn.state.planner.put_occupant(occupant_of(turn.state, edited));
 }
 
 void on_output_stored(Turn& turn, const model::OutputStored& input) {

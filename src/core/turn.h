@@ -17,6 +17,7 @@ struct Turn {
     State& state;
     Instant now;
     Random& random;
+    std::optional<model::Preview> preview{};  // that the command at hand asked for
     std::set<RowId> running_now{};  // replicas that came to run in this batch; charged so at its end
 
     template <class T>

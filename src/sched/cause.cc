@@ -93,6 +93,11 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
     const auto add = [&](const char* name, std::string value) {
         reason.params.push_back({name, std::move(value)});
     };
+    if (finding.counter != no_name) {  // without what changes from moment to moment
+        reason = reason_of_full(permits.counter(finding.counter).of, finding.needed, 0, finding.limit);
+        std::erase_if(reason.params, [](const auto& param) { return param.name == "used"; });
+        return reason;
+    }
     switch (finding.code) {
         case ReasonCode::queue_unavailable:
         case ReasonCode::queue_stopped:

@@ -112,6 +112,10 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     const int slot = waiting.group(class_index).first().demand;
     const Demand& demand = waiting.demand(slot).demand;
     plan.steps_used += 1;
+    if (const PermitNeed* full = find_full(class_index)) {
+        sleep_for_permit(class_index, *full);
+        return false;
+    }
     Attempt attempt;
     Placement placement;
     const std::size_t before = journal.size();

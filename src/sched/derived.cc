@@ -164,6 +164,7 @@ void Planner::Inside::wake_node(int node_name) {
 
 void Planner::Inside::wake_after_release(const Slot& slot) {
     if (dirty) return;  // the build will wake everybody
+    wake_permitted(slot);
     wake_node(slot.node);
     const int flavor_row = quota.flavor_row(slot.flavor);
     if (flavor_row < 0) return;
@@ -179,7 +180,9 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
                  .next_before_borrowing = demand.when_borrow == model::WhenBorrow::next,
                  .preempts_before_next = demand.when_preempt == model::WhenPreempt::preempt,
                  .length = demand.length.ms,
-                 .preemptible = demand.preemptible};
+                 .preemptible = demand.preemptible,
+                 .permits = permits.intern(names, demand.permits),
+                 .forced = demand.forced};
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
         key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),
@@ -211,7 +214,9 @@ const ClassView& Planner::Inside::view_of(int class_index) {
             .serial = group.serial,
             .node = quota.find(group.key.queue),
             .queue = group.key.queue,
-            .project = group.key.project};
+            .project = group.key.project,
+            .permits = group.key.permits,
+            .forced = group.key.forced};
     if (view.node < 0 || quota.nodes()[spot(view.node)].stopped) {
         view.closed = model::ReasonCode::queue_unavailable;
         return view;

@@ -131,6 +131,7 @@ struct Slot {
     int queue = no_name;
     int pool = no_name;
     int project = no_name;
+    int permits = no_name;  // list of permits.h
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     std::int64_t milli = 0;  // sum of shares

@@ -82,7 +82,7 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
           << slot.workload.value << names.fingerprint(slot.node) << names.fingerprint(slot.flavor)
           << names.fingerprint(slot.asked)
           << names.fingerprint(slot.queue) << names.fingerprint(slot.pool)
-          << names.fingerprint(slot.project) << slot.cpu_milli << slot.memory_bytes
+          << names.fingerprint(slot.project) << names.fingerprint(slot.permits) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);
     for (const Share& share : slot.shares) print << share.device << share.milli;
     return print.value();
@@ -94,7 +94,10 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
           << names.fingerprint(names.find(demand.project)) << demand.priority << demand.submitted.ms
           << static_cast<std::int64_t>(demand.when_borrow)
           << static_cast<std::int64_t>(demand.when_preempt) << demand.length.ms
-          << flag(demand.preemptible);
+          << flag(demand.preemptible) << flag(demand.forced);
+    for (const Permit& permit : demand.permits)
+        print << static_cast<std::int64_t>(permit.bound) << text_print(permit.name)
+              << text_print(permit.at) << flag(permit.devices) << permit.amount << permit.limit;
     for (const DemandPart& part : demand.parts) {
         print << text_print(part.role) << part.first_rank << part.count << part.each.devices
               << names.fingerprint(names.find(part.each.flavor)) << part.each.cpu_milli

@@ -43,6 +43,7 @@ Finding Planner::Inside::find_hold(int class_index) const {
 
 bool Planner::Inside::judge_head(int class_index, const Demand& demand, Attempt& attempt,
                                  Plan& plan) {
+    if (waiting.group(class_index).key.forced) return false;
     const int head = find_head(class_index, attempt, plan);
     if (head < 0) return false;
     const Demand& first = waiting.demand(waiting.group(head).first().demand).demand;
@@ -90,6 +91,8 @@ int Planner::Inside::find_head(int class_index, const Attempt& judged, Plan& pla
     for (const TurnKey& turn : waiting.asleep_in(waiting.group(class_index).key.queue)) {
         if (!(turn < own) || looked_at == most_looked_at) return -1;
         if (view_of(turn.index).closed != model::ReasonCode::none) continue;
+        // What it lacks is no device: holding devices back would not help it.
+        if (find_full(turn.index) != nullptr) continue;
         looked_at += 1;
         const auto known = headways.find(turn.index);
         const bool stands = known != headways.end() &&

@@ -24,6 +24,7 @@
 #include "sched/flavor_choice.h"
 #include "sched/journal.h"
 #include "sched/outlook.h"
+#include "sched/permits.h"
 #include "sched/planner.h"
 #include "sched/profiles.h"
 #include "sched/published.h"
@@ -88,6 +89,9 @@ struct ClassView {
     std::vector<Need> needs{};
     std::vector<PartView> parts{};
 
+    int permits = no_name;
+    bool forced = false;
+
     bool is_spread() const { return placement == model::PlacementPolicy::spread; }
     bool is_scored() const {
         return placement == model::PlacementPolicy::tandem ||
@@ -144,6 +148,7 @@ struct Planner::Inside {
     std::map<int, Bucket> allowances{};  // of queues whose evictions are limited; absent: full
     std::set<int> remembered{};          // queues whose use or bucket changed since forget()
     std::unordered_map<int, NodeRule> rules{};  // by the name of their text
+    Permits permits{};
     // --- derived ---
     std::unordered_map<MixKey, std::int64_t, MixKeyHash> asked_counts{};
     std::map<int, std::int64_t> capacity_by_flavor{};  // healthy milli-devices
@@ -324,6 +329,12 @@ struct Planner::Inside {
     void recount_node(Outlook& outlook, int position) const;
     bool catch_up(int head, Outlook& outlook);
     bool fits_beside(Outlook& outlook, const Attempt& attempt) const;
+    // permitted.cc: counters beside devices
+    const PermitNeed* find_full(int class_index) const;
+    void sleep_for_permit(int class_index, const PermitNeed& full);
+    void wake_permitted(const Slot& slot);
+    std::string recount_permits() const;
+    void show_counters();
 
     // preemption.cc
     struct Hunt;

@@ -135,6 +135,7 @@ Choice Judge::look(std::vector<int> flavors, View view) const {
 }
 
 void Judge::add_limits(Choice& choice, View view) const {
+    if (card_.key->forced) return;
     std::map<int, std::int64_t> needs;  // by flavor; placed one after the other they add up
     for (std::size_t i = 0; i < choice.flavors.size(); ++i) {
         const ShapePart& part = card_.key->shape[i];

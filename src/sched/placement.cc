@@ -151,6 +151,7 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
 bool Planner::Inside::has_quota(const ClassView& view, int flavor, std::int64_t need,
                                 Attempt& attempt) const {
     const int row = quota.flavor_row(flavor);
+    if (view.forced) return true;
     const auto bound = quota.find_bound(view.node, row, need, attempt.view);
     if (!bound) return true;
     for (int node = view.node; node >= 0; node = quota.nodes()[spot(node)].parent) {
@@ -337,6 +338,7 @@ void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, cons
               .queue = view.queue,
               .pool = view.pool,
               .project = view.project,
+              .permits = view.permits,
               .cpu_milli = wanted.each.cpu_milli,
               .memory_bytes = wanted.each.memory_bytes,
               .provisional = true,

@@ -134,6 +134,7 @@ void Planner::set_typical(const std::vector<TypicalWork>& work) {
 void Planner::put_entry(const Entry& entry) {
     inside_->intern_choice(entry.asked);
     Slot slot = slot_of(inside_->names, entry);
+    slot.permits = inside_->permits.intern(inside_->names, entry.permits);
     if (const auto same = inside_->entries.find({entry.id, entry.part});
         same != inside_->entries.end()) {
         Slot& before = inside_->slots[spot(same->second)];
@@ -261,6 +262,15 @@ bool Planner::take_news(std::size_t limit, std::vector<News>& news) {
     return inside_->waiting.take_news(limit, [&](RowId workload, const Finding& finding) {
         news.push_back({workload, inside_->tell_cause(finding)});
     });
+}
+
+std::optional<model::Reason> Planner::cause_of(RowId workload) const {
+    const int slot = inside_->waiting.find(workload);
+    if (slot < 0) return std::nullopt;
+    const Finding& finding =
+        inside_->waiting.group(inside_->waiting.demand(slot).class_index).finding;
+    if (finding.code == model::ReasonCode::none) return std::nullopt;
+    return inside_->tell_cause(finding);
 }
 
 std::size_t Planner::mark() {

@@ -95,6 +95,8 @@ class Planner {
     // Of at most `limit` workloads that wait for another cause than was told of them before: code and the
     // parameters that do not change from moment to moment. True: there are more.
     bool take_news(std::size_t limit, std::vector<News>& news);
+    // Why a workload that waits was not placed when it was last looked at.
+    std::optional<model::Reason> cause_of(RowId workload) const;
     // The shared pool that owns a device when nobody holds it; empty when none does.
     std::string owner_of(const std::string& node, std::int64_t device) const;
 

@@ -189,6 +189,7 @@ int Planner::Inside::add_slot(Slot slot) {
     count_asked(slot, 1);
     use(slot, 1);
     touch_release(slot.workload);
+    permits.count(slot.workload, slot.permits, 1);
     slots[spot(index)] = std::move(slot);
     touch(slots[spot(index)]);
     apply(slots[spot(index)], 1);
@@ -203,6 +204,7 @@ void Planner::Inside::remove_slot(int index) {
     touch(slot);
     touch_release(slot.workload);
     apply(slot, -1);
+    permits.count(slot.workload, slot.permits, -1);
     count_asked(slot, -1);
     fingerprint -= fingerprint_of(names, slot);
     if (!slot.provisional) entries.erase({slot.id, slot.part});

@@ -123,6 +123,7 @@ std::string Planner::Inside::recount() {
     for (const Domain& domain : fresh.capacity.domains()) {
         if (std::string text = fresh.compare_domain(domain); !text.empty()) return text;
     }
+    if (std::string text = recount_permits(); !text.empty()) return text;
     std::uint64_t sum = 0;
     for (const Slot& slot : slots) sum += slot.live ? fingerprint_of(names, slot) : 0;
     for (const auto& [name, facts] : nodes) sum += fingerprint_of(names, name, facts);

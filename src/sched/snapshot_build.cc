@@ -97,6 +97,7 @@ std::shared_ptr<const Snapshot> Planner::Inside::snapshot() {
     show_tables();
     make_unique_list(unshown.workloads);
     for (RowId workload : unshown.workloads) show_holder(workload);
+    show_counters();
     show_waiting();
     unshown = {.on = true, .tables = false, .pools = false};
     waiting.touched = {.on = true};
@@ -332,6 +333,8 @@ void Planner::Inside::show_class(int class_index, MemberChanges& changes) {
         for (const ShapePart& part : group.key.shape)
             terms.push_back({choice_of(part.flavor), rule_of(part.rule)});
         card.terms = std::make_shared<const std::vector<PartTerms>>(std::move(terms));
+        card.permits =
+            std::make_shared<const std::vector<PermitNeed>>(permits.needs(group.key.permits));
         card.serial = group.serial;
         list_anew(group.key.queue);
     }

@@ -15,6 +15,7 @@
 #include "sched/decay.h"
 #include "sched/facts.h"
 #include "sched/flavor_choice.h"
+#include "sched/permits.h"
 #include "sched/profiles.h"
 #include "sched/quota.h"
 #include "sched/shared_map.h"
@@ -38,6 +39,7 @@ struct PartTerms {
 struct ClassCard {
     Card<ClassKey> key{};
     Card<std::vector<PartTerms>> terms{};  // by part of its shape
+    Card<std::vector<PermitNeed>> permits{};
     std::int64_t serial = 0;
     bool asleep = false;
     Finding finding{};
@@ -142,7 +144,22 @@ struct HolderCard {
     bool operator==(const HolderCard&) const = default;
 };
 
+// A counter of permits.h, with those who hold most of it.
+struct CounterHolder {
+    RowId workload{};
+    std::int64_t amount = 0;
+    bool operator==(const CounterHolder&) const = default;
+};
+struct CounterCard {
+    Permit of{};
+    std::int64_t used = 0;
+    std::int64_t holders = 0;
+    std::vector<CounterHolder> largest{};
+    bool operator==(const CounterCard&) const = default;
+};
+
 struct SnapshotTables {
+    SharedMap<Card<CounterCard>> counters{};
     SharedMap<Card<std::string>> names{};
     SharedMap<WaitingRef> waiting{};      // by workload
     SharedMap<Card<ClassCard>> classes{};

@@ -25,6 +25,19 @@ namespace tandem::sched {
 //   hold         capacity kept by a pool or a person, without a workload
 enum class EntryKind : std::uint8_t { allocation, claim, reservation, hold };
 
+// A counter beside devices that a workload stands in while it holds capacity, and how far the counter may go for
+// it to start. They are counted by (bound, name, at, devices).
+struct Permit {
+    // license_short | array_limit | user_limit | project_limit | queue_limit: what it waits for where it is full
+    model::ReasonCode bound = model::ReasonCode::license_short;
+    std::string name{};    // of the license, array, user, project or queue
+    std::string at{};      // of a user: where, "project/P" or "queue/Q"; empty: everywhere
+    bool devices = false;  // counts milli-devices; else jobs, elements, licenses
+    std::int64_t amount = 1;
+    std::int64_t limit = model::unlimited;
+    bool operator==(const Permit&) const = default;
+};
+
 struct Entry {
     // Key of an entry is (id, part): id is the WORKLOAD's row id (job or service) and part the
     // replica's rank; for holds id is the pool's row id and part a running number. plan() adds its
@@ -43,6 +56,7 @@ struct Entry {
     std::string pool{};
     std::string project{};
     bool leaving = false;  // a victim or an ended replica: will be gone, still occupies
+    std::vector<Permit> permits{};  // of its workload: all of its entries state the same
     bool operator==(const Entry&) const = default;
 };
 
@@ -74,6 +88,8 @@ struct Demand {
     model::WhenPreempt when_preempt = model::WhenPreempt::next;
     Duration length{};        // it says that it runs at most so long; 0: not stated
     bool preemptible = true;  // once it runs
+    std::vector<Permit> permits{};
+    bool forced = false;  // whatever quotas say, and past whoever waits before it
 };
 
 // A workload that holds capacity and may be asked to leave.

@@ -231,7 +231,9 @@ void VerdictWriter::write(model::Verdict& verdict) {
         return a.missing() != b.missing() ? a.missing() < b.missing() : a.domains < b.domains;
     });
     const Choice& best = choices.front();
+    add_permits(verdict);
     add_funnels(choices, verdict);
+    if (!verdict.constraints.empty()) return;
     if (best.fits()) {
         if (const auto known = of_finding()) {
             verdict.proved = true;

@@ -34,6 +34,8 @@ class VerdictWriter {
     model::Reason of_places(const PlaceLack& lack) const;
     std::optional<model::Reason> of_finding() const;
     model::Reason waiting_for_leavers() const;
+    void add_permits(model::Verdict& verdict) const;
+    void add_counter_holders(const CounterCard& counter, model::Verdict& verdict) const;
     std::vector<model::Reason> constraints(const Choice& choice) const;
     model::Remedy remedy(const Choice& choice) const;
     void add_funnels(const std::vector<Choice>& choices, model::Verdict& verdict) const;

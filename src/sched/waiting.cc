@@ -233,6 +233,10 @@ void Waiting::wake_above(WakeKey key, std::int64_t priority) {
     wake_some(key, [priority](const WorkClass& group) { return group.key.priority > priority; });
 }
 
+void Waiting::wake_permitted(WakeKey key, const std::function<bool(int permits)>& wanted) {
+    wake_some(key, [&](const WorkClass& group) { return wanted(group.key.permits); });
+}
+
 void Waiting::wake_all() {
     for (std::size_t i = 0; i < classes_.size(); ++i) wake_class(static_cast<int>(i));
 }

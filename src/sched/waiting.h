@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -37,6 +38,8 @@ struct ClassKey {
     bool preempts_before_next = false;
     std::int64_t length = 0;  // stated, in ms; 0: not
     bool preemptible = true;
+    int permits = no_name;  // list of permits.h
+    bool forced = false;
     std::vector<ShapePart> shape{};
     auto operator<=>(const ClassKey&) const = default;
 };
@@ -44,7 +47,7 @@ struct ClassKey {
 // A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those
 // who could be asked to leave in a queue or in a tree, anything that may take what leavers of a
 // pool give back; a time that a plan said; the one for whose start others of
-// its queue wait.
+// its queue wait; a counter of permits.h.
 enum class WakeOn : std::uint8_t {
     domain,
     pool,
@@ -53,13 +56,14 @@ enum class WakeOn : std::uint8_t {
     borrowers_of_tree,
     leavers_of_pool,
     time,
-    head_of_queue
+    head_of_queue,
+    permit
 };
 struct WakeKey {
     WakeOn on = WakeOn::domain;
     std::int64_t index = 0;
     bool operator==(const WakeKey&) const = default;
-    std::int64_t packed() const { return index * 8 + static_cast<std::int64_t>(on); }
+    std::int64_t packed() const { return index * 16 + static_cast<std::int64_t>(on); }
 };
 
 // What was found when a class was last looked at, before it slept. `code` none: not looked at yet.
@@ -68,7 +72,9 @@ struct Finding {
     int queue = no_name;
     int project = no_name;
     int flavor = no_name;
-    std::int64_t needed = 0;  // milli-devices
+    std::int64_t needed = 0;  // milli-devices, or of the counter
+    int counter = no_name;    // the one that is full
+    std::int64_t limit = 0;   // of it
     bool operator==(const Finding&) const = default;
 };
 
@@ -145,6 +151,8 @@ class Waiting {
     void wake(WakeKey key);
     // Of the classes that sleep under `key`, those of a larger priority.
     void wake_above(WakeKey key, std::int64_t priority);
+    // Of those that sleep under `key`, whom `wanted(permits)` says that it helps.
+    void wake_permitted(WakeKey key, const std::function<bool(int permits)>& wanted);
     void wake_all();
     // Drops keys, whose meaning is about to change, and wakes everybody.
     void forget_keys();
