@@ -90,6 +90,8 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
             if (answer.error) return answer_error(*shared, answer, show);
             if (!dry_run)
                 for (const model::Outcome& outcome : answer.outcomes) shared->touched(outcome);
+            if (show == Show::preview && answer.preview)
+                return shared->answer(codec::encode(*answer.preview));
             if (show != Show::outcomes && !answer.outcomes.empty())
                 return answer_object(
                     parts, *shared,

@@ -10,8 +10,9 @@ namespace tandem::api {
 enum class Show : std::uint8_t {
     object,
     last_object,
-    outcomes
-};  // of the first, the last action; of all
+    outcomes,
+    preview
+};  // of the first, the last action; of all; what a preview found
 
 // `created_status`: 201 for POST of one object.
 void send_command(const Parts& parts, Call call, std::vector<model::Action> actions, Show show,

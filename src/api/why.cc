@@ -77,6 +77,7 @@ void write_holder(Writing& out, const model::Holder& holder) {
     out.json.boolean(holder.preemptible);
     out.json.key("leaving");
     out.json.boolean(holder.leaving);
+    out.number("units", holder.units);
     out.json.end_object();
 }
 
@@ -101,17 +102,8 @@ void write_verdict(Writing& out, const model::Verdict& verdict) {
 
 // Names of those that hold what is asked for, as far as the caller may see them.
 void name_holders(const server::WorkView& view, const Call& call, model::Verdict& verdict) {
-    for (model::Holder& holder : verdict.holders) {
-        const server::WorkCard* card = view.find(holder.workload);
-        if (card == nullptr) continue;
-        const core::ReadScope scope = scope_of(
-            auth::reach_of(call.who.facts, {auth::area_of(card->key.kind), auth::Verb::read}));
-        const bool seen = scope.all_projects || std::ranges::find(scope.projects, card->key.project) !=
-                                                    scope.projects.end();
-        if (!seen) continue;
-        holder.name = fmt::format("{}/{}/{}/{}", model::info_of(card->key.kind).singular,
-                                  card->key.project, card->key.name_space, card->key.name);
-    }
+    for (model::Holder& holder : verdict.holders)
+        holder.name = visible_name(view, call, holder.workload);
 }
 
 // Where it runs, when nothing else is to be told of it.
@@ -246,6 +238,18 @@ Result<std::string> answer_stored(const Parts& parts, const Call& call, const se
 }
 
 }  // namespace
+
+std::string visible_name(const server::WorkView& view, const Call& call, RowId workload) {
+    const server::WorkCard* card = view.find(workload);
+    if (card == nullptr) return {};
+    const core::ReadScope scope =
+        scope_of(auth::reach_of(call.who.facts, {auth::area_of(card->key.kind), auth::Verb::read}));
+    const bool seen = scope.all_projects ||
+                      std::ranges::find(scope.projects, card->key.project) != scope.projects.end();
+    if (!seen) return {};
+    return fmt::format("{}/{}/{}/{}", model::info_of(card->key.kind).singular, card->key.project,
+                       card->key.name_space, card->key.name);
+}
 
 void why(const Parts& parts, Call call, model::Kind kind) {
     const model::ObjectKey key = key_of_path(call, kind);

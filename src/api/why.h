@@ -9,4 +9,7 @@ namespace tandem::api {
 
 void why(const Parts& parts, Call call, model::Kind kind);
 
+// KIND/PROJECT/NAMESPACE/NAME of live work; empty where the caller may not see it.
+std::string visible_name(const server::WorkView& view, const Call& call, RowId workload);
+
 }  // namespace tandem::api

@@ -5,9 +5,12 @@
 
 #include "api/commands.h"
 #include "api/logs.h"
+#include "api/queue_order.h"
 #include "api/resources.h"
 #include "api/why.h"
 #include "codec/json_writer.h"
+#include "base/quantity.h"
+#include "model/limits.h"
 
 namespace tandem::api {
 namespace {
@@ -104,7 +107,38 @@ constexpr JobRoute job_routes[] = {
     {model::JobAct::resume, "Let a suspended job wait its turn again"},
     {model::JobAct::requeue, "Stop a running job with a checkpoint and queue it again"},
     {model::JobAct::front, "Put a pending job before its submitter's other ones"},
+    {model::JobAct::force, "Start a pending job whatever quotas and limits say"},
 };
+
+Parameter priority_parameter(std::string note) {
+    return {.name = "priority",
+            .note = std::move(note),
+            .type = ParameterType::number,
+            .low = -model::limits::priority_max,
+            .high = model::limits::priority_max};
+}
+
+void act_with_priority(const Parts& parts, Call call, model::JobAct act, Show show) {
+    model::ActOnJob wanted{key_of_path(call, model::Kind::job), act};
+    if (const std::string text = call.query_or("priority"); !text.empty())
+        wanted.priority = parse_integer(text).value_or(0);
+    send_command(parts, std::move(call), {std::move(wanted)}, show);
+}
+
+void add_priority_routes(Router& router, const Parts& parts, const std::string& job) {
+    add(router, "POST", job + "/priority", "overrideJobPriority",
+        "Give a job another priority than it was submitted with, or take that back",
+        [&parts](Call call) {
+            act_with_priority(parts, std::move(call), model::JobAct::priority, Show::object);
+        },
+        {priority_parameter("absent: as submitted"), dry_run_parameter()});
+    add(router, "POST", job + "/preview", "previewJob",
+        "Where a pending job would start now, and whom it would evict; changes nothing",
+        [&parts](Call call) {
+            act_with_priority(parts, std::move(call), model::JobAct::preview, Show::preview);
+        },
+        {priority_parameter("as if it had this one")});
+}
 
 }  // namespace
 
@@ -121,6 +155,8 @@ void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
                 send_command(parts, std::move(call), std::move(actions), Show::object);
             },
             {dry_run_parameter()});
+    add_priority_routes(router, parts, job);
+    add_queue_order_routes(router, parts);
     for (const model::Kind kind : {model::Kind::job, model::Kind::service}) {
         const std::string& base = kind == model::Kind::job ? job : service;
         const std::string schema(model::name_of(kind));

@@ -127,11 +127,21 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
           {"suspend", "Save, stop and wait until resumed"},
           {"resume", "Let a suspended job wait its turn again"},
           {"requeue", "Save, stop and wait its turn again"},
-          {"front", "Before the other pending jobs of its submitter"}}) {
+          {"front", "Before the other pending jobs of its submitter"},
+          {"force", "Start it whatever quotas and limits say (operators)"}}) {
         CLI::App* verb = add_verb(*job, a, name, summary, "job");
         add_words(verb, a, "NAME", 1, 100);
         add_dry_run(verb, a);
     }
+    CLI::App* priority = add_verb(*job, a, "priority",
+                                  "Another priority than it was submitted with (operators)", "job");
+    add_words(priority, a, "NAME", 1, 1);
+    priority->add_option("--set", a.wanted_priority, "-1000..1000; left out: as submitted again");
+    add_dry_run(priority, a);
+    CLI::App* preview = add_verb(*job, a, "preview",
+                                 "Where it would start now, and whom it would evict", "job");
+    add_words(preview, a, "NAME", 1, 1);
+    preview->add_option("--priority", a.wanted_priority, "as if it had this one");
     CLI::App* run =
         add_verb(app, a, "run",
                  "Run one command as a job, show its output, return its exit code: run -- CMD");
@@ -147,7 +157,9 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
 }
 
 void add_capacity_verbs(CLI::App& app, Arguments& a) {
-    add_words(add_verb(app, a, "queue", "Use, limits and waiting work of queues"), a, "NAME", 0, 1);
+    add_words(add_verb(app, a, "queue", "Use and waiting work of queues; queue order NAME: who waits, by what"),
+              a, "NAME", 0, 2);
+    add_verb(app, a, "limits", "Licenses and limits of running work: how much of them is used");
     add_words(add_verb(app, a, "node", "Machines and their devices"), a, "NAME", 0, 1);
     add_words(add_verb(app, a, "pool", "Devices of pools"), a, "NAME", 0, 1);
     CLI::App* usage = add_group(app, "usage", "Device time and tokens");

@@ -14,6 +14,7 @@ namespace tandem::cli {
 struct Arguments {
     std::string verb{};                  // "get", "job cancel"
     std::vector<std::string> words{};    // positional
+    std::optional<std::int64_t> wanted_priority{};
     std::vector<std::string> command{};  // behind "--"
 
     std::string server{};

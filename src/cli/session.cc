@@ -249,8 +249,20 @@ std::string Session::item(const model::ObjectKey& key) const {
     return path + "/" + std::string(info.plural) + "/" + http::encode_component(key.name);
 }
 
+namespace {
+
+// Element 3 of array sweep may be called sweep[3], which is job sweep-3.
+std::string element_name(std::string name) {
+    const std::size_t open = name.find('[');
+    if (open == std::string::npos || !name.ends_with(']')) return name;
+    return name.substr(0, open) + "-" + name.substr(open + 1, name.size() - open - 2);
+}
+
+}  // namespace
+
 model::ObjectKey Session::key_of(model::Kind kind, std::string name) const {
     const model::Scope scope = model::info_of(kind).scope;
+    if (kind == model::Kind::job) name = element_name(std::move(name));
     return {.kind = kind,
             .project = scope == model::Scope::cluster ? "" : project_,
             .name_space = scope == model::Scope::name_space ? name_space_ : "",

@@ -134,11 +134,18 @@ std::string quotas_cell(const ColumnContext& c) {
     return text;
 }
 
+// An operator's word stands for what was submitted.
+std::string priority_cell(const ColumnContext& c) {
+    const std::string given = text_at(c.object, "status.priorityOverride.priority");
+    const std::string forced = text_at(c.object, "status.forcedBy").empty() ? "" : " forced";
+    return (given.empty() ? text_at(c.object, "spec.priority") : given + " (set)") + forced;
+}
+
 std::vector<Column> columns_of(model::Kind kind) {
     switch (kind) {
         case model::Kind::job:
             return {{"PHASE", "status.phase"},     {"QUEUE", "spec.queue"},
-                    {"PRIORITY", "spec.priority"}, {"RANKS", ranks_cell},
+                    {"PRIORITY", priority_cell}, {"RANKS", ranks_cell},
                     {"STARTS", "status.starts"},   {"AGE", age_cell},
                     {"REASON", reason_cell}};
         case model::Kind::service:
@@ -183,6 +190,11 @@ std::vector<Column> columns_of(model::Kind kind) {
                     {"QUANTISATION", "spec.facts.quantisation"},
                     {"BYTES", "spec.bytes"},
                     {"DIGEST", digest_cell},
+                    {"AGE", age_cell}};
+        case model::Kind::license:
+            return {{"COUNT", "spec.count"},
+                    {"PROJECTS", projects_cell},
+                    {"TITLE", "spec.title"},
                     {"AGE", age_cell}};
         case model::Kind::role_binding:
             return {{"SUBJECT", "spec.subject"},

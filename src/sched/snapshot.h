@@ -49,6 +49,21 @@ struct Assignment {
     std::vector<std::string> nodes{};
 };
 
+// One that waits in a queue, in its order: priority, then since when.
+struct WaitingLine {
+    RowId workload{};
+    std::int64_t position = 0;
+    std::int64_t priority = 0;
+    Instant submitted{};
+    bool forced = false;
+};
+// A counter beside devices. of.limit: as somebody who waits or was placed last met it.
+struct CounterLine {
+    Permit of{};
+    std::int64_t used = 0;
+    std::int64_t holders = 0;
+};
+
 class Snapshot {
   public:
     explicit Snapshot(SnapshotTables tables) : tables_(std::move(tables)) {}
@@ -59,6 +74,9 @@ class Snapshot {
     std::optional<Assignment> assignment(RowId workload) const;
     std::vector<QueueLine> queue_lines() const;
     std::vector<PoolLine> pool_lines() const;
+    // The first `limit` of a queue.
+    std::vector<WaitingLine> waiting_lines(std::string_view queue, std::size_t limit) const;
+    std::vector<CounterLine> counter_lines() const;
     std::size_t waiting_count() const { return tables_.waiting.size(); }
 
     const SnapshotTables& tables() const { return tables_; }

@@ -39,7 +39,8 @@ void StateMeters::measure_work(const core::State& state) {
         std::int64_t& milli = held[{replica.spec.pool, replica.spec.queue, phase}];
         for (const model::DeviceShare& share : replica.status.devices) milli += share.milli;
     }
-    for (const auto& [id, job] : state.table<model::Job>().rows()) ++jobs[job.status.phase];
+    for (const auto& [id, job] : state.table<model::Job>().rows())
+        if (!job.spec.array) ++jobs[job.status.phase];  // its elements are jobs
     for (const auto& [id, service] : state.table<model::Service>().rows())
         ++services[service.status.phase];
     for (const auto& [phase, count] : tasks)
@@ -61,7 +62,7 @@ void StateMeters::measure_work(const core::State& state) {
 void StateMeters::measure_waiting(const core::State& state) {
     std::size_t asked = 0;
     for (const auto& [id, job] : state.table<model::Job>().rows()) {
-        if (job.status.phase != model::Phase::pending) continue;
+        if (job.status.phase != model::Phase::pending || job.spec.array) continue;
         std::string reason = text_of(job.status.reason.code);
         if (asked < verdicts_max) {
             ++asked;
@@ -88,6 +89,21 @@ void StateMeters::measure_capacity(const core::State& state) {
                 add("tandem_queue_devices", "Devices of queues: nominal, used, borrowed.",
                     {{"queue", line.queue}, {"flavor", line.flavor}, {"state", kind}},
                     devices_of(milli));
+    for (const sched::CounterLine& line : state.planner.snapshot()->counter_lines()) {
+        if (line.of.bound == model::ReasonCode::user_limit ||
+            line.of.bound == model::ReasonCode::array_limit)
+            continue;  // as many as there are users and arrays
+        const bool license = line.of.bound == model::ReasonCode::license_short;
+        const char* of = license ? "license"
+                         : line.of.bound == model::ReasonCode::queue_limit ? "queue"
+                                                                           : "project";
+        const double unit = line.of.devices ? 1000 : 1;
+        add("tandem_counted_held", "Held of licenses and of limits of projects and queues.",
+            {{"of", of},
+             {"name", line.of.name},
+             {"counts", license ? "licenses" : line.of.devices ? "devices" : "jobs"}},
+            static_cast<double>(line.used) / unit);
+    }
     for (const auto& [id, node] : state.table<model::Node>().rows()) {
         add("tandem_node_ready", "1 for nodes that take work.", {{"node", node.meta.name}},
             node.status.ready ? 1 : 0);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/jobs.h"
+#include "sim/clients.h"
 
 namespace tandem::sim {
 namespace {
@@ -16,6 +17,38 @@ std::int64_t world_size(const model::Job& job) {
     return size;
 }
 
+// An array holds nothing itself; its counts are those of its elements.
+std::string check_array(const model::Job& job) {
+    if (!job.status.elements) return fmt::format("B: array {} counts nothing", job.meta.name);
+    const model::ElementCounts& counts = *job.status.elements;
+    const std::int64_t sum = counts.pending + counts.running + counts.over();
+    if (sum != counts.made || counts.made > counts.total || counts.pending < 0 || counts.running < 0)
+        return fmt::format("B: array {} made {} of {} elements and counts {}", job.meta.name, counts.made,
+                           counts.total, sum);
+    const std::int64_t cap = job.spec.array->max_running;
+    // Elements that wait for their outputs have given back what they held.
+    if (cap > 0 && job.spec.outputs.empty() && counts.running > cap)
+        return fmt::format("C12: {} elements of array {} run, {} may", counts.running, job.meta.name, cap);
+    return {};
+}
+
+// Counted from rows, which know nothing of the planner's counters.
+std::string check_counters(const core::State& state) {
+    std::int64_t seats = 0;
+    std::map<std::string, std::int64_t> running;
+    for (const auto& [id, job] : state.table<model::Job>().rows()) {
+        const bool collects = job.status.reason.code == model::ReasonCode::collecting_outputs;
+        if (!model::holds_capacity(job.status.phase) || job.spec.array || collects) continue;
+        if (const auto held = job.spec.licenses.find("seats"); held != job.spec.licenses.end()) seats += held->second;
+        running[job.spec.queue] += 1;
+    }
+    if (seats > seats_there) return fmt::format("C13: {} seats are held, there are {}", seats, seats_there);
+    for (const char* queue : {"team-a", "team-b"})
+        if (running[queue] > queue_running_max)
+            return fmt::format("C13: {} jobs of queue {} run, {} may", running[queue], queue, queue_running_max);
+    return {};
+}
+
 }  // namespace
 
 std::string Checker::check_job(const model::Job& job, const core::State& state) {
@@ -25,6 +58,7 @@ std::string Checker::check_job(const model::Job& job, const core::State& state) 
     seen = {job.status.epoch, job.status.failures, job.meta.version};
     if (job.status.phase == model::Phase::failed && job.status.failures > job.spec.retries.limit + 1)
         return fmt::format("B8: {} was tried {} times, limit {}", job.meta.name, job.status.failures, job.spec.retries.limit);
+    if (job.spec.array) return check_array(job);
     if (job.status.phase != model::Phase::starting && job.status.phase != model::Phase::running) return {};
     std::int64_t members = 0;
     for (RowId id : core::replicas_of(state, job.meta.id)) {
@@ -59,6 +93,7 @@ std::string Checker::after_batch(const model::BatchRecord& record, const core::S
         if (std::string broken = check_job(*job, state); !broken.empty()) return broken;
     }
     if (std::string broken = check_devices(state); !broken.empty()) return broken;
+    if (std::string broken = check_counters(state); !broken.empty()) return broken;
     if (std::string broken = state.planner.recount(); !broken.empty()) return "C11: " + broken;
     if (std::string broken = state.book.check(); !broken.empty()) return "F31: " + broken;
     std::size_t objects = 0;

@@ -42,12 +42,16 @@ std::vector<model::Action> base_objects() {
     cohort.spec.preemption.per_minute = 30;
     cohort.spec.preemption.burst = 4;
     objects.push_back(cohort);
+    model::License seats = cluster_wide<model::License>("seats");
+    seats.spec.count = seats_there;
+    objects.push_back(seats);
     for (const char* name : {"team-a", "team-b"}) {
         model::Queue queue = cluster_wide<model::Queue>(name);
         queue.spec.parent = "cohort";
         queue.spec.quotas.push_back({.flavor = "*", .nominal = 2000});
         queue.spec.preemption.fair_share = model::FairSharing::larger_share;
         queue.spec.min_run_time = seconds(2);
+        queue.spec.limits.running = queue_running_max;
         objects.push_back(queue);
     }
     model::Runtime runtime = cluster_wide<model::Runtime>("llama-cpp");
@@ -98,6 +102,11 @@ model::Job Clients::draw_job() {
     if (random_.chance(100)) job.spec.env["EXIT"] = "3";
     if (random_.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
     job.spec.heartbeat_timeout = seconds(20);
+    if (random_.chance(200)) job.spec.licenses["seats"] = random_.between(1, 2);
+    if (!random_.chance(120)) return job;
+    model::JobArray& array = job.spec.array.emplace();
+    array.count = random_.between(2, 5);
+    array.max_running = random_.between(0, 2);
     return job;
 }
 

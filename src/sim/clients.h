@@ -17,6 +17,10 @@
 
 namespace tandem::sim {
 
+// Counted beside devices, and checked.
+inline constexpr std::int64_t seats_there = 3;
+inline constexpr std::int64_t queue_running_max = 3;  // of team-a and of team-b
+
 class Clients {
   public:
     using Post = std::function<void(model::Input)>;

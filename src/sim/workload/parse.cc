@@ -307,6 +307,24 @@ Result<Deed> parse_expect(const Value& body, const std::string& field) {
     return Deed{std::move(expect)};
 }
 
+Result<Deed> parse_act(const Value& body, const std::string& field) {
+    Group group(body, field);
+    TANDEM_TRY(group.check_form());
+    TANDEM_LET(job, group.text("job"));
+    TANDEM_LET(verb, group.text("verb"));
+    TANDEM_LET(priority, group.text("priority"));
+    TANDEM_TRY(group.nothing_else());
+    const auto act = model::parse_enum<model::JobAct>(verb);
+    if (!act) return invalid_field(group.at("verb"), fmt::format("\"{}\" is nothing to do to a job", verb));
+    Act wanted{.job = job, .act = *act};
+    if (!priority.empty()) {
+        const auto number = parse_integer(priority);
+        if (!number) return invalid_field(group.at("priority"), number.error().message);
+        wanted.priority = *number;
+    }
+    return Deed{std::move(wanted)};
+}
+
 Result<Deed> parse_end(const Value& body, std::int64_t code) {
     return Deed{End{.job = body.text, .code = code}};
 }
@@ -328,10 +346,11 @@ Result<Deed> parse_deed(const std::string& verb, const Value& body, const std::s
     if (verb == "run") return parse_run(body, field);
     if (verb == "finish") return parse_end(body, 0);
     if (verb == "fail") return parse_end(body, 1);
+    if (verb == "act") return parse_act(body, field);
     if (verb == "expect") return parse_expect(body, field);
     return invalid_field(field,
                          "is no operation; there are nodes, node, queue, job, apply, deleteQueue, "
-                         "deleteJob, run, finish, fail, expect");
+                         "deleteJob, run, finish, fail, act, expect");
 }
 
 }  // namespace

@@ -21,10 +21,19 @@ using model::Phase;
 std::set<std::string> jobs_in(const core::State& state, std::initializer_list<Phase> phases) {
     std::set<std::string> found;
     for (const auto& [id, job] : state.table<Job>().rows()) {
-        if (std::ranges::find(phases, job.status.phase) != phases.end())
+        if (!job.spec.array && std::ranges::find(phases, job.status.phase) != phases.end())
             found.insert(job.meta.name);
     }
     return found;
+}
+
+// Of a job, or of an array's elements.
+std::vector<std::string> names_of(const Job& job) {
+    if (!job.spec.array) return {job.meta.name};
+    std::vector<std::string> names;
+    if (const auto indices = model::array_indices(*job.spec.array, "spec.array"))
+        for (std::int64_t index : *indices) names.push_back(fmt::format("{}-{}", job.meta.name, index));
+    return names;
 }
 
 model::NodeReported report_of(const AddNodes& nodes, const std::string& name) {
@@ -52,6 +61,7 @@ struct Runner {
     void operator()(const Submit& submit);
     void operator()(const Remove& remove);
     void operator()(const Pass& pass) { stage.pass(pass.time); }
+    void operator()(const Act& act);
     void operator()(const End& end);
     void operator()(const ChangeNode& change);
     void operator()(const Expect& expect);
@@ -87,14 +97,16 @@ void Runner::operator()(const Submit& submit) {
     for (const model::Object& object : submit.objects) {
         actions.push_back(model::ApplyObject{.object = object});
         if (!std::holds_alternative<Job>(object)) continue;
-        const std::string& name = std::get<Job>(object).meta.name;
-        stage.behave(name, submit.behaviour);
-        submitted.insert(name);
+        for (const std::string& name : names_of(std::get<Job>(object))) {
+            stage.behave(name, submit.behaviour);
+            submitted.insert(name);
+        }
     }
     const auto refused = stage.submit(std::move(actions));
     if (refused && !submit.refused)
         wrong(fmt::format("was refused: {}: {}", refused->field, refused->message));
     if (!submit.refused) return;
+    if (refused && refused->field.empty() && name_of(refused->code) == *submit.refused) return;
     if (!refused)
         wrong(fmt::format("was taken, but {} is wrong", *submit.refused));
     else if (refused->field != *submit.refused)
@@ -108,6 +120,12 @@ void Runner::operator()(const Remove& remove) {
     if (const auto refused =
             stage.submit({model::DeleteObject{{remove.kind, place, place, remove.name}}}))
         wrong("was refused: " + refused->message);
+}
+
+void Runner::operator()(const Act& act) {
+    const auto refused = stage.submit(
+        {model::ActOnJob{{model::Kind::job, "default", "default", act.job}, act.act, act.priority}});
+    if (refused) wrong(fmt::format("was refused: {}", refused->message));
 }
 
 void Runner::operator()(const End& end) {

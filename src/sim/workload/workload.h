@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "codec/document.h"
+#include "model/command.h"
 #include "model/object.h"
 
 namespace tandem::sim {
@@ -36,7 +37,7 @@ struct Behaviour {
 struct Submit {
     std::vector<model::Object> objects{};
     Behaviour behaviour{};
-    std::optional<std::string> refused{};  // the field that must be named; else it must be taken
+    std::optional<std::string> refused{};  // the field that must be named, or the code where none is
 };
 struct Remove {
     model::Kind kind = model::Kind::queue;
@@ -48,6 +49,11 @@ struct Pass {
 struct End {
     std::string job{};
     std::int64_t code = 0;
+};
+struct Act {
+    std::string job{};
+    model::JobAct act = model::JobAct::cancel;
+    std::optional<std::int64_t> priority{};
 };
 struct ChangeNode {
     std::string name{};
@@ -72,7 +78,7 @@ struct Expect {
     std::map<std::string, std::string> on{};         // job: flavor of all its devices
     std::optional<std::int64_t> tasks_per_device{};  // on each device in use
 };
-using Deed = std::variant<AddNodes, Submit, Remove, Pass, End, ChangeNode, Expect>;
+using Deed = std::variant<AddNodes, Submit, Remove, Pass, End, Act, ChangeNode, Expect>;
 struct Op {
     std::string field{};  // "ops[3]"
     Deed deed{};
