@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codec/json_writer.h"
+#include "codec/preview.h"
 #include "codec/record.h"
 #include "crypto/sha256.h"
 
@@ -91,7 +92,7 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
             if (!dry_run)
                 for (const model::Outcome& outcome : answer.outcomes) shared->touched(outcome);
             if (show == Show::preview && answer.preview)
-                return shared->answer(codec::encode(*answer.preview));
+                return shared->answer(codec::render_preview(*answer.preview));
             if (show != Show::outcomes && !answer.outcomes.empty())
                 return answer_object(
                     parts, *shared,
