@@ -41,6 +41,7 @@ std::int64_t Wanted::members(std::int64_t devices, std::int64_t cpu, std::int64_
 // Absent: it has to be tried.
 std::optional<Wanted> Planner::Inside::countable(int class_index) {
     const ClassView& view = refresh_parts(class_index);
+    if (view.forced) return std::nullopt;  // quotas don't count for it
     const Demand& demand = waiting.demand(waiting.group(class_index).first().demand).demand;
     const model::Resources& each = demand.parts.front().each;
     if (demand.parts.size() != 1 || each.devices <= 0 || each.devices % 1000 != 0)
