@@ -87,7 +87,8 @@ void queue_order(const Parts& parts, Call call) {
     const auto row = parts.reader.find(key);
     if (!row) return call.refuse(row.error());
     if (!*row)
-        return call.refuse(Error{ErrorCode::not_found, fmt::format("queue \"{}\" does not exist", key.name)});
+        return call.refuse(
+            Error{ErrorCode::not_found, fmt::format("queue \"{}\" does not exist", key.name)});
     const auto limit = parse_integer(call.query_or("limit")).value_or(100);
     call.answer(render_order(*parts.core.work(), call, key.name, static_cast<std::size_t>(limit)));
 }
@@ -107,9 +108,10 @@ bool may_see_counter(const Call& call, const sched::Permit& of) {
         default: {
             const std::string project =
                 of.bound == ReasonCode::array_limit ? of.at.substr(0, of.at.find('/')) : of.name;
-            const auth::Reach seen =
-                reach(of.bound == ReasonCode::array_limit ? auth::Area::jobs : auth::Area::projects);
-            return seen.everywhere || std::ranges::find(seen.projects, project) != seen.projects.end();
+            const auth::Reach seen = reach(
+                of.bound == ReasonCode::array_limit ? auth::Area::jobs : auth::Area::projects);
+            return seen.everywhere ||
+                   std::ranges::find(seen.projects, project) != seen.projects.end();
         }
     }
 }
@@ -149,9 +151,10 @@ void limits_view(const Parts& parts, Call call) {
         put_text(json, "of", word_of(line.of.bound));
         put_text(json, "name", line.of.name);
         put_text(json, "at", line.of.at);
-        put_text(json, "counts", line.of.devices ? "devices"
-                                 : line.of.bound == ReasonCode::license_short ? "licenses"
-                                                                              : "jobs");
+        put_text(json, "counts",
+                 line.of.devices                              ? "devices"
+                 : line.of.bound == ReasonCode::license_short ? "licenses"
+                                                              : "jobs");
         put_text(json, "used", amount_text(line.of, line.used));
         put_text(json, "limit", amount_text(line.of, line.of.limit));
         put_number(json, "holders", line.holders);

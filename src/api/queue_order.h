@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views for who runs the cluster: who waits in a queue, in its order and by which numbers; how much of licenses and
-// of limits is used.
+// Views for who runs the cluster: who waits in a queue, in its order and by which numbers; how much
+// of licenses and of limits is used.
 #pragma once
 
 #include "api/router.h"

@@ -8,8 +8,8 @@
 #include "api/queue_order.h"
 #include "api/resources.h"
 #include "api/why.h"
-#include "codec/json_writer.h"
 #include "base/quantity.h"
+#include "codec/json_writer.h"
 #include "model/limits.h"
 
 namespace tandem::api {

@@ -9,13 +9,13 @@ namespace tandem::auth {
 namespace {
 
 constexpr std::array<std::string_view, area_count> area_names{
-    "projects", "namespaces", "users",    "serviceaccounts", "rolebindings",
-    "keys",     "nodes",      "pools",    "queues",          "runtimes",
-    "jobs",     "services",   "replicas", "models",          "modelversions",
-    "licenses", "logs",     "events",     "usage",    "audit",           "admin"};
+    "projects", "namespaces", "users",         "serviceaccounts", "rolebindings", "keys",
+    "nodes",    "pools",      "queues",        "runtimes",        "jobs",         "services",
+    "replicas", "models",     "modelversions", "licenses",        "logs",         "events",
+    "usage",    "audit",      "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
-    "read",  "create", "update", "delete", "cancel",
-    "retry", "steer",  "invoke", "backup", "restore", "overrule"};
+    "read",  "create", "update", "delete",  "cancel",  "retry",
+    "steer", "invoke", "backup", "restore", "overrule"};
 
 using Verbs = std::uint16_t;
 constexpr Verbs bit(Verb verb) {
@@ -64,7 +64,8 @@ constexpr std::array operator_rules{
     Rule{Area::queues, edit},
     Rule{Area::runtimes, edit},
     Rule{Area::licenses, edit},
-    Rule{Area::jobs, static_cast<Verbs>(read_only | bit(Verb::update) | steer | bit(Verb::overrule))},
+    Rule{Area::jobs,
+         static_cast<Verbs>(read_only | bit(Verb::update) | steer | bit(Verb::overrule))},
     Rule{Area::services, static_cast<Verbs>(read_only | bit(Verb::update))},
     Rule{Area::replicas, static_cast<Verbs>(read_only | bit(Verb::update))},
     Rule{Area::models, read_only},
@@ -101,10 +102,10 @@ constexpr std::array auditor_rules{
     Rule{Area::nodes, read_only, true},    Rule{Area::pools, read_only, true},
     Rule{Area::queues, read_only, true},   Rule{Area::runtimes, read_only, true},
     Rule{Area::licenses, read_only, true}, Rule{Area::jobs, read_only},
-    Rule{Area::services, read_only},
-    Rule{Area::replicas, read_only},       Rule{Area::models, read_only},
-    Rule{Area::model_versions, read_only}, Rule{Area::events, read_only},
-    Rule{Area::usage, read_only},          Rule{Area::audit, read_only}};
+    Rule{Area::services, read_only},       Rule{Area::replicas, read_only},
+    Rule{Area::models, read_only},         Rule{Area::model_versions, read_only},
+    Rule{Area::events, read_only},         Rule{Area::usage, read_only},
+    Rule{Area::audit, read_only}};
 constexpr std::array finance_viewer_rules{Rule{Area::usage, read_only}};
 
 constexpr std::array<Rule, area_count> make_admin_rules() {

@@ -138,8 +138,8 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
     add_words(priority, a, "NAME", 1, 1);
     priority->add_option("--set", a.wanted_priority, "-1000..1000; left out: as submitted again");
     add_dry_run(priority, a);
-    CLI::App* preview = add_verb(*job, a, "preview",
-                                 "Where it would start now, and whom it would evict", "job");
+    CLI::App* preview =
+        add_verb(*job, a, "preview", "Where it would start now, and whom it would evict", "job");
     add_words(preview, a, "NAME", 1, 1);
     preview->add_option("--priority", a.wanted_priority, "as if it had this one");
     CLI::App* run =
@@ -157,7 +157,8 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
 }
 
 void add_capacity_verbs(CLI::App& app, Arguments& a) {
-    add_words(add_verb(app, a, "queue", "Use and waiting work of queues; queue order NAME: who waits, by what"),
+    add_words(add_verb(app, a, "queue",
+                       "Use and waiting work of queues; queue order NAME: who waits, by what"),
               a, "NAME", 0, 2);
     add_verb(app, a, "limits", "Licenses and limits of running work: how much of them is used");
     add_words(add_verb(app, a, "node", "Machines and their devices"), a, "NAME", 0, 1);

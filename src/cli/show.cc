@@ -144,9 +144,9 @@ std::string priority_cell(const ColumnContext& c) {
 std::vector<Column> columns_of(model::Kind kind) {
     switch (kind) {
         case model::Kind::job:
-            return {{"PHASE", "status.phase"},     {"QUEUE", "spec.queue"},
+            return {{"PHASE", "status.phase"},   {"QUEUE", "spec.queue"},
                     {"PRIORITY", priority_cell}, {"RANKS", ranks_cell},
-                    {"STARTS", "status.starts"},   {"AGE", age_cell},
+                    {"STARTS", "status.starts"}, {"AGE", age_cell},
                     {"REASON", reason_cell}};
         case model::Kind::service:
             return {{"PHASE", "status.phase"},

@@ -67,7 +67,8 @@ Result<std::string> parse_moment(std::string_view text, Instant now, std::string
 namespace {
 
 Result<int> show_queue_order(Session& session, const std::string& name) {
-    TANDEM_LET(order, session.get(session.item(session.key_of(model::Kind::queue, name)) + "/order"));
+    TANDEM_LET(order,
+               session.get(session.item(session.key_of(model::Kind::queue, name)) + "/order"));
     show(session, order, [&] { return render_generic(order, look_of(session)); });
     return exit_ok;
 }

@@ -304,7 +304,8 @@ std::string preview_lines(const Value& preview, codec::Language language) {
                    printable(reason_text(preview.find("reason"), language)));
     std::string nodes;
     if (const Value* list = preview.find("nodes"))
-        for (const Value& node : list->items) nodes += (nodes.empty() ? "" : ", ") + printable(node.text);
+        for (const Value& node : list->items)
+            nodes += (nodes.empty() ? "" : ", ") + printable(node.text);
     const std::string text = say(language, "would start on {}\n", nodes);
     const Value* evictions = preview.find("evictions");
     if (!evictions || evictions->items.empty())
@@ -336,7 +337,8 @@ Result<int> do_job_priority(Session& session) {
 }
 Result<int> do_job_preview(Session& session) {
     TANDEM_LET(done, act_with_priority(session, "preview", false));
-    show(session, done.answer, [&] { return preview_lines(done.answer, look_of(session).language); });
+    show(session, done.answer,
+         [&] { return preview_lines(done.answer, look_of(session).language); });
     return exit_ok;
 }
 

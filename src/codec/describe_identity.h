@@ -12,7 +12,8 @@ namespace tandem::codec {
 void describe(auto& v, Of<model::WorkLimits> auto& s) {
     v.named("WorkLimits");
     v.field("submitted", s.submitted,
-            {.note = "jobs that are not over, an array's elements one by one; more are refused; absent: no limit",
+            {.note = "jobs that are not over, an array's elements one by one; more are refused; "
+                     "absent: no limit",
              .min = 0,
              .max = model::limits::work_limit_max});
     v.field("running", s.running,
@@ -26,7 +27,10 @@ void describe(auto& v, Of<model::LicenseSpec> auto& s) {
     v.named("LicenseSpec");
     v.field("title", s.title);
     v.field("count", s.count,
-            {.note = "how many there are", .min = 0, .max = model::limits::license_count_max, .required = true});
+            {.note = "how many there are",
+             .min = 0,
+             .max = model::limits::license_count_max,
+             .required = true});
     v.field("projects", s.projects, {.note = "who may use it; empty: everybody"});
 }
 

@@ -7,6 +7,7 @@
 #include "codec/describe_capacity.h"
 #include "codec/describe_feed.h"
 #include "codec/describe_meta.h"
+#include "codec/describe_preview.h"
 #include "codec/describe_work.h"
 #include "model/batch.h"
 #include "model/input.h"
@@ -321,18 +322,6 @@ void describe(auto& v, Of<model::Holder> auto& s) {
     v.field("preemptible", s.preemptible);
     v.field("leaving", s.leaving);
     v.field("units", s.units, {.note = "of the license or limit that binds"});
-}
-void describe(auto& v, Of<model::PreviewEviction> auto& s) {
-    v.named("PreviewEviction");
-    v.field("name", s.name, {.note = "empty: not yours"});
-    v.field("reason", s.reason);
-}
-void describe(auto& v, Of<model::Preview> auto& s) {
-    v.named("Preview");
-    v.field("starts", s.starts, {.note = "once those below have left"});
-    v.field("nodes", s.nodes);
-    v.field("evictions", s.evictions);
-    v.field("reason", s.reason, {.note = "why it would not start"});
 }
 void describe(auto& v, Of<model::Verdict> auto& s) {
     v.named("Verdict");

@@ -250,7 +250,8 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("silenceTimeout", s.silence_timeout, {.note = "longest time without output"});
     v.field("outputs", s.outputs, {.note = "files that are kept when it succeeds"});
     v.field("after", s.after, {.note = "other jobs to wait for, all of them; fixed once made"});
-    v.field("array", s.array, {.note = "many alike: jobs NAME-INDEX, each with TANDEM_ARRAY_INDEX"});
+    v.field("array", s.array,
+            {.note = "many alike: jobs NAME-INDEX, each with TANDEM_ARRAY_INDEX"});
     v.field("licenses", s.licenses, {.note = "by name of a License: so many, held while it runs"});
     v.field("suspend", s.suspend,
             {.note = "waits until this is false; a running job saves and stops"});
@@ -297,7 +298,8 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.field("heldBy", s.held_by);
     v.field("order", s.order, {.note = "its place in the queue, when not by its creation"});
     v.field("afterMet", s.after_met, {.note = "jobs of spec.after it waits for no more"});
-    v.field("priorityOverride", s.priority_override, {.note = "an operator's priority, in place of spec.priority"});
+    v.field("priorityOverride", s.priority_override,
+            {.note = "an operator's priority, in place of spec.priority"});
     v.field("forcedBy", s.forced_by, {.note = "starts whatever quotas and limits say"});
     v.field("element", s.element, {.note = "of an array"});
     v.field("elements", s.elements, {.note = "an array's, by phase"});

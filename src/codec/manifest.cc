@@ -19,9 +19,8 @@ namespace {
 
 // Four that make and remove objects, those of model::JobAct, two on tasks of before a restore.
 constexpr std::array<std::string_view, 17> verbs{
-    "apply",   "create", "update",  "delete", "cancel", "retry", "hold",
-    "release", "suspend", "resume", "requeue", "front",  "force", "priority",
-    "preview", "adopt",  "end"};
+    "apply",  "create",  "update", "delete", "cancel",   "retry",   "hold",  "release", "suspend",
+    "resume", "requeue", "front",  "force",  "priority", "preview", "adopt", "end"};
 constexpr std::size_t first_act = 4;
 constexpr std::size_t first_task_verb = 15;
 

@@ -163,28 +163,36 @@ constexpr Sentence catalogue[] = {
      "[: needs {needed} replicas][, room for {largest}]",
      "没有满足条件（{rule}，标签 {labels}，同一 {level}）的位置"
      "[：需要 {needed} 个副本][，只能放下 {largest} 个]"},
-    {"the limit of user {user}[ in {at}] is reached: {used} of {limit} {what} run, this needs {needed} more"
+    {"the limit of user {user}[ in {at}] is reached: {used} of {limit} {what} run, this needs "
+     "{needed} more"
      "|the limit of user {user} is reached",
      "用户 {user}[ 在 {at} ]的上限已到：{what} 已用 {used}，上限 {limit}，还需 {needed}"
      "|用户 {user} 的上限已到"},
-    {"the limit of project {project} is reached: {used} of {limit} {what} run, this needs {needed} more"
+    {"the limit of project {project} is reached: {used} of {limit} {what} run, this needs {needed} "
+     "more"
      "|the limit of project {project} is reached",
-     "项目 {project} 的上限已到：{what} 已用 {used}，上限 {limit}，还需 {needed}|项目 {project} 的上限已到"},
+     "项目 {project} 的上限已到：{what} 已用 {used}，上限 {limit}，还需 {needed}|项目 {project} "
+     "的上限已到"},
     {"the limit of queue {queue} is reached: {used} of {limit} {what} run, this needs {needed} more"
      "|the limit of queue {queue} is reached",
-     "队列 {queue} 的上限已到：{what} 已用 {used}，上限 {limit}，还需 {needed}|队列 {queue} 的上限已到"},
-    {"{used} elements of array {array} run, {limit} at most may|as many elements run as its array lets",
+     "队列 {queue} 的上限已到：{what} 已用 {used}，上限 {limit}，还需 {needed}|队列 {queue} "
+     "的上限已到"},
+    {"{used} elements of array {array} run, {limit} at most may|as many elements run as its array "
+     "lets",
      "数组 {array} 已有 {used} 个元素运行，最多 {limit} 个|运行的元素数已达其数组的上限"},
     {"license {license} is in use: needs {needed}, {used} of {limit} are held"
      "|license {license} is in use",
-     "许可 {license} 已被占用：需要 {needed} 个，共 {limit} 个中已占用 {used} 个|许可 {license} 已被占用"},
+     "许可 {license} 已被占用：需要 {needed} 个，共 {limit} 个中已占用 {used} 个|许可 {license} "
+     "已被占用"},
     {"can never start: needs {needed} of license {license}, there are {limit}"
      "|can never start: there are too few of license {license}",
-     "永远无法启动：需要 {needed} 个许可 {license}，总共只有 {limit} 个|永远无法启动：许可 {license} 的总数不足"},
+     "永远无法启动：需要 {needed} 个许可 {license}，总共只有 {limit} 个|永远无法启动：许可 "
+     "{license} 的总数不足"},
     {"{missing} more of {of} {name}", "{of} {name} 再多 {missing}"},
     {"started by {by}, whatever quotas and limits say", "由 {by} 强制启动，不受配额和上限约束"},
     {"priority set to {priority} by {by}", "优先级由 {by} 设为 {priority}"},
-    {"priority is {priority} again, as submitted; set by {by}", "优先级由 {by} 恢复为提交时的 {priority}"},
+    {"priority is {priority} again, as submitted; set by {by}",
+     "优先级由 {by} 恢复为提交时的 {priority}"},
     {"{running} elements run, {pending} wait, {over} of {total} are over",
      "{running} 个元素运行，{pending} 个等待，共 {total} 个中 {over} 个已结束"},
     {"{failed} of {total} elements failed", "共 {total} 个元素中 {failed} 个失败"},

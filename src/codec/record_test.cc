@@ -79,19 +79,20 @@ TEST(description, names_every_member) {
     expect_all_complete<Meta, ObjectKey, Reason, ProjectSpec, NamespaceSpec, UserSpec,
                         RoleBindingSpec, ApiKeySpec, Fact, Device, NodeSpec, NodeStatus, PoolSpec,
                         HeldDevice, PoolStatus, FlavorQuota, QueuePreemption, QueueSpec, FlavorUse,
-                        QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, AttemptEnd, ReplicaStatus,
-                        JobRole, JobRetries, JobCheckpoint, JobOutput, JobArray, ArrayElement,
-                        ElementCounts, PriorityOverride, WorkLimits, LicenseSpec, JobSpec, CheckpointRecord,
-                        OutputRecord, JobStatus, ModelSpec, ModelFacts, ModelVersionSpec,
-                        RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
+                        QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, AttemptEnd,
+                        ReplicaStatus, JobRole, JobRetries, JobCheckpoint, JobOutput, JobArray,
+                        ArrayElement, ElementCounts, PriorityOverride, WorkLimits, LicenseSpec,
+                        JobSpec, CheckpointRecord, OutputRecord, JobStatus, ModelSpec, ModelFacts,
+                        ModelVersionSpec, RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
     expect_all_complete<ApplyObject, DeleteObject, ActOnJob, AdoptTask, EndTask, Caller, Outcome,
                         IdempotencyRow, Tick, TaskStarted, TaskExited, TaskGone, TaskProgress,
                         CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,
                         ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired, StartTask,
                         StopTask, ProbeReplica, CollectOutputs, Intent, EventRecord, AuditRecord,
-                        CoreMeta, GatewayCursor, LiveTask, LiveStray, LiveLoad, LiveRequest, LiveDenial, LiveScale, LiveWake, LiveMemory, Change, Verdict,
-                        Preview, PreviewEviction, UsageRecord, RequestUsage,
-                        LeaseAsk, LeaseGrant, FeedKey, FeedReplica, FeedService, FeedUpdate>();
+                        CoreMeta, GatewayCursor, LiveTask, LiveStray, LiveLoad, LiveRequest,
+                        LiveDenial, LiveScale, LiveWake, LiveMemory, Change, Verdict, Preview,
+                        PreviewEviction, UsageRecord, RequestUsage, LeaseAsk, LeaseGrant, FeedKey,
+                        FeedReplica, FeedService, FeedUpdate>();
     // Their tickets find a waiting caller again and are not written.
     expect_complete<Command>(1);
     expect_complete<LeaseRequested>(1);

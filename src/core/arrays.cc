@@ -140,7 +140,8 @@ void erase_array(Turn& turn, RowId id) {
     std::int64_t left = elements_at_once;
     for (RowId element : elements_of(turn.state, turn.state.table<Job>().get(id))) {
         if (left-- == 0) return set_wake(turn.state.live, id, turn.now);
-        for (RowId replica : replicas_of(turn.state, element)) turn.table<model::Replica>().erase(replica);
+        for (RowId replica : replicas_of(turn.state, element))
+            turn.table<model::Replica>().erase(replica);
         turn.table<Job>().erase(element);
     }
     turn.table<Job>().erase(id);
@@ -201,7 +202,8 @@ Status check_element_names(const State& state, const Job& wanted) {
         std::int64_t index = -1;
         const auto [end, error] = std::from_chars(tail.data(), tail.data() + tail.size(), index);
         if (array && is_array(*array) && error == std::errc{} && end == tail.data() + tail.size() &&
-            std::ranges::binary_search(indices_of(*array), index) && element_name(*array, index) == wanted.meta.name)
+            std::ranges::binary_search(indices_of(*array), index) &&
+            element_name(*array, index) == wanted.meta.name)
             return fail(ErrorCode::conflict,
                         fmt::format("is the name of an element of array \"{}\"", array->meta.name),
                         "metadata.name");
@@ -210,17 +212,33 @@ Status check_element_names(const State& state, const Job& wanted) {
     for (std::int64_t index : indices_of(wanted))
         if (find(element_name(wanted, index)))
             return fail(ErrorCode::conflict,
-                        fmt::format("its element {} would be called \"{}\", which another job is", index,
-                                    element_name(wanted, index)),
+                        fmt::format("its element {} would be called \"{}\", which another job is",
+                                    index, element_name(wanted, index)),
                         "metadata.name");
     return {};
+}
+
+Status check_array_change(const Job& wanted, const Job& old) {
+    if (is_array(wanted) != is_array(old))
+        return fail(ErrorCode::conflict, "can't be changed: make another job", "spec.array");
+    if (!is_array(old)) return {};
+    Job same = wanted;
+    same.spec.suspend = old.spec.suspend;
+    same.spec.priority = old.spec.priority;
+    same.spec.array->max_running = old.spec.array->max_running;
+    if (same.spec == old.spec) return {};
+    return fail(ErrorCode::conflict,
+                "can't be changed: of an array only priority, suspend and array.maxRunning change; "
+                "make another",
+                "spec");
 }
 
 std::vector<RowId> elements_of(const State& state, const Job& array) {
     std::vector<RowId> elements;
     if (!array.status.elements || array.status.elements->made == 0) return elements;
     for (std::int64_t index : indices_of(array))
-        if (const Job* element = find_element(state, array, index)) elements.push_back(element->meta.id);
+        if (const Job* element = find_element(state, array, index))
+            elements.push_back(element->meta.id);
     return elements;
 }
 

@@ -91,8 +91,7 @@ TEST(Array, no_more_run_than_its_cap_and_each_that_ends_lets_one_follow) {
     world.apply(array("sweep", 6, 2));
     EXPECT_EQ(counts(world, "sweep").running, 2);
     EXPECT_EQ(world.job_named("sweep-4").status.reason.code, ReasonCode::array_limit);
-    const auto verdict =
-        world.driver.state().planner.verdict(world.job_named("sweep-4").meta.id);
+    const auto verdict = world.driver.state().planner.verdict(world.job_named("sweep-4").meta.id);
     ASSERT_TRUE(verdict);
     EXPECT_TRUE(verdict->proved);
     EXPECT_EQ(verdict->reason.code, ReasonCode::array_limit);
@@ -230,7 +229,8 @@ TEST(Array, element_whose_outputs_are_stored_is_counted_as_over) {
     const model::TaskName task = world.tasks_of("sweep-0")[0];
     world.exit_task(task, 0);
     EXPECT_EQ(world.phase_of("sweep"), Phase::running);
-    world.run({model::OutputStored{.task = task, .outputs = {{.name = "weights", .digest = "sha256:0", .bytes = 1}}}});
+    world.run({model::OutputStored{
+        .task = task, .outputs = {{.name = "weights", .digest = "sha256:0", .bytes = 1}}}});
     EXPECT_EQ(world.phase_of("sweep-0"), Phase::succeeded);
     EXPECT_EQ(world.phase_of("sweep"), Phase::succeeded);
 }
@@ -244,7 +244,8 @@ TEST(Array, what_cannot_be_is_refused_and_leaves_nothing) {
     model::Job both = array("sweep", 2);
     both.spec.array->indices = "0-3";
     EXPECT_EQ(world.apply(both).error->field, "spec.array.indices");
-    for (const char* text : {"", "3-1", "1,1", "x", "1-", "1-5:0", "-1", "0-1000000", "0-20000", "1,,2"}) {
+    for (const char* text :
+         {"", "3-1", "1,1", "x", "1-", "1-5:0", "-1", "0-1000000", "0-20000", "1,,2"}) {
         model::Job job = array("sweep", 0);
         job.spec.array->indices = text;
         EXPECT_TRUE(world.apply(job).error) << text;
@@ -253,8 +254,10 @@ TEST(Array, what_cannot_be_is_refused_and_leaves_nothing) {
     EXPECT_EQ(world.apply(array("sweep", 3)).error->field, "spec");
     EXPECT_EQ(world.apply(TestWorld::job("sweep", 1)).error->field, "spec.array");
     EXPECT_EQ(world.apply(TestWorld::job("sweep-1", 1)).error->code, ErrorCode::conflict);
-    EXPECT_EQ(world.submit({model::DeleteObject{{model::Kind::job, "default", "default", "sweep-1"}}}).error->code,
-              ErrorCode::conflict);
+    EXPECT_EQ(
+        world.submit({model::DeleteObject{{model::Kind::job, "default", "default", "sweep-1"}}})
+            .error->code,
+        ErrorCode::conflict);
     EXPECT_EQ(world.driver.state().table<model::Job>().size(), 4U);
 }
 

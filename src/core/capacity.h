@@ -9,7 +9,8 @@ namespace tandem::core {
 ledger::Attribution attribution_of(const model::Replica& replica);
 
 // The placed replica's claim becomes its own; `kind` claim while victims may still be leaving.
-sched::Entry entry_of(const State& state, const model::Replica& replica, sched::EntryKind kind, const std::string& flavor);
+sched::Entry entry_of(const State& state, const model::Replica& replica, sched::EntryKind kind,
+                      const std::string& flavor);
 
 // What the planner has just placed is the replica's: a claim while victims leave, else free at once.
 void claim(Turn& turn, const model::Replica& replica, const sched::Placement& placement, const std::string& flavor);

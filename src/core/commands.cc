@@ -100,7 +100,8 @@ void begin_job(Turn& turn, model::Job& row, const model::Caller& caller) {
     row.status.submitted_by = caller.subject;
     if (row.spec.array) {
         const auto indices = model::array_indices(*row.spec.array, "spec.array");
-        row.status.elements = model::ElementCounts{.total = static_cast<std::int64_t>(indices->size())};
+        row.status.elements =
+            model::ElementCounts{.total = static_cast<std::int64_t>(indices->size())};
     }
     count_submitted(turn.state, row, unfinished_in(row));
 }
@@ -184,7 +185,8 @@ Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const mode
             TANDEM_TRY(check_references(turn.state, wanted, before));
             if (before) return update_row(turn, caller, wanted, *before);
             if constexpr (T::kind == model::Kind::job)
-                TANDEM_TRY(check_submitted(turn.state, caller.subject, wanted, elements_in(wanted)));
+                TANDEM_TRY(
+                    check_submitted(turn.state, caller.subject, wanted, elements_in(wanted)));
             return create_row(turn, caller, wanted);
         },
         object);

@@ -73,7 +73,8 @@ Result<bool> Act::retry() const {
     if (!is_over() && job.spec.suspend)
         return fail(ErrorCode::conflict,
                     fmt::format("job \"{}\" is suspended, not over: resume it", job.meta.name));
-    if (const Job* array = array_of(turn.state, job); array && model::is_terminal(array->status.phase))
+    if (const Job* array = array_of(turn.state, job);
+        array && model::is_terminal(array->status.phase))
         return fail(ErrorCode::conflict,
                     fmt::format("array \"{}\" is {}; try the array again", array->meta.name,
                                 model::name_of(array->status.phase)));
@@ -106,7 +107,8 @@ void Act::retry_elements() const {
     edit().status.cancel_requested = false;
     for (RowId id : elements_of(turn.state, job)) {
         const Job& element = turn.state.table<Job>().get(id);
-        if (element.status.phase != Phase::failed && element.status.phase != Phase::cancelled) continue;
+        if (element.status.phase != Phase::failed && element.status.phase != Phase::cancelled)
+            continue;
         const auto again = Act{turn, caller, element}.retry_one();
         TANDEM_ASSERT(again, "an element that is over is tried again");
     }
@@ -164,8 +166,7 @@ std::vector<RowId> Act::own_pending() const {
     std::vector<RowId> own;
     for (const auto& [id, other] : turn.state.table<Job>().rows())
         if (other.status.phase == Phase::pending && other.spec.queue == job.spec.queue &&
-            !is_array(other) &&
-            priority_of(turn.state, other) == priority_of(turn.state, job) &&
+            !is_array(other) && priority_of(turn.state, other) == priority_of(turn.state, job) &&
             other.status.submitted_by == job.status.submitted_by)
             own.push_back(id);
     std::ranges::sort(own, [this](RowId a, RowId b) {
@@ -179,9 +180,10 @@ std::vector<RowId> Act::own_pending() const {
 // Its places among all stay the submitter's; only who of its jobs stands where changes.
 Result<bool> Act::front() const {
     if (is_array(job))
-        return fail(ErrorCode::conflict,
-                    fmt::format("the elements of array \"{}\" have places of their own; move one of them",
-                                job.meta.name));
+        return fail(
+            ErrorCode::conflict,
+            fmt::format("the elements of array \"{}\" have places of their own; move one of them",
+                        job.meta.name));
     if (job.status.phase != Phase::pending) return unfit("a pending job has a place in its queue");
     const std::vector<RowId> own = own_pending();
     const auto place = std::ranges::find(own, job.meta.id);
@@ -200,9 +202,11 @@ Result<bool> Act::front() const {
     return true;
 }
 
-// It is not put before others of a larger priority, and evicts nobody whom it might not evict anyway.
+// It is not put before others of a larger priority, and evicts nobody whom it might not evict
+// anyway.
 Result<bool> Act::force() const {
-    if (job.status.phase != Phase::pending && !is_array(job)) return unfit("a pending job is started");
+    if (job.status.phase != Phase::pending && !is_array(job))
+        return unfit("a pending job is started");
     if (is_over()) return unfit("a job that is not over is started");
     if (!job.status.forced_by.empty()) return false;
     edit().status.forced_by = caller.subject;
@@ -240,8 +244,8 @@ void note_suspend(Turn& turn, const model::Caller& caller, const Job& job, bool 
                         {{"by", caller.subject}}));
 }
 
-Result<bool> act_on_job(Turn& turn, const model::Caller& caller, const model::ActOnJob& act, RowId id,
-                        bool may_release_all) {
+Result<bool> act_on_job(Turn& turn, const model::Caller& caller, const model::ActOnJob& act,
+                        RowId id, bool may_release_all) {
     const Act one{turn, caller, turn.state.table<Job>().get(id)};
     switch (act.act) {
         case JobAct::cancel:

@@ -11,7 +11,7 @@ namespace tandem::core {
 void note_suspend(Turn& turn, const model::Caller& caller, const model::Job& job, bool wanted);
 
 // Returns whether anything changed. `may_release_all`: also the holds of others.
-Result<bool> act_on_job(Turn& turn, const model::Caller& caller, const model::ActOnJob& act, RowId id,
-                        bool may_release_all);
+Result<bool> act_on_job(Turn& turn, const model::Caller& caller, const model::ActOnJob& act,
+                        RowId id, bool may_release_all);
 
 }  // namespace tandem::core

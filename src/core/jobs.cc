@@ -348,15 +348,16 @@ sched::Occupant occupant_of(const State& state, const Job& job) {
     const Instant started = job.status.started.value_or(Instant{});
     std::optional<Instant> ends;
     if (job.spec.max_run_time) ends = started + stated_length(job);
-    return {.workload = job.meta.id,
-            .queue = job.spec.queue,
-            .priority = priority_of(state, job),
-            .preemptible = job.spec.preemptible,
-            .started = started,
-            .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
-            .restart_time = job.spec.checkpoint.restart_time,
-            .evictions = job.status.preemptions,
-            .ends = ends};
+    return {
+        .workload = job.meta.id,
+        .queue = job.spec.queue,
+        .priority = priority_of(state, job),
+        .preemptible = job.spec.preemptible,
+        .started = started,
+        .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
+        .restart_time = job.spec.checkpoint.restart_time,
+        .evictions = job.status.preemptions,
+        .ends = ends};
 }
 
 }  // namespace tandem::core

@@ -40,8 +40,9 @@ model::Preview tell(const Turn& turn, const model::Caller& caller, const std::st
     for (const sched::Eviction& eviction : placement.evictions)
         preview.evictions.push_back(
             {.name = name_of_work(turn, caller, eviction.workload),
-             .reason = reason_of(eviction.why,
-                                 {{"by", by}, {"lost", render_duration(Duration{eviction.lost / 1000})}})});
+             .reason = reason_of(
+                 eviction.why,
+                 {{"by", by}, {"lost", render_duration(Duration{eviction.lost / 1000})}})});
     return preview;
 }
 
@@ -52,10 +53,11 @@ Result<model::Preview> preview_job(Turn& turn, const model::Caller& caller, RowI
     State& state = turn.state;
     const Job& job = state.table<Job>().get(id);
     if (job.status.phase != Phase::pending || is_array(job))
-        return fail(ErrorCode::conflict,
-                    fmt::format("only a pending job can be looked at so; job \"{}\" is {}", job.meta.name,
-                                is_array(job) ? "an array: name one of its elements"
-                                              : std::string(model::name_of(job.status.phase))));
+        return fail(
+            ErrorCode::conflict,
+            fmt::format("only a pending job can be looked at so; job \"{}\" is {}", job.meta.name,
+                        is_array(job) ? "an array: name one of its elements"
+                                      : std::string(model::name_of(job.status.phase))));
     sched::Demand demand = demand_of(state, job);
     if (priority) demand.priority = *priority;
     const std::size_t before = state.planner.mark();
@@ -66,7 +68,8 @@ Result<model::Preview> preview_job(Turn& turn, const model::Caller& caller, RowI
         const sched::Plan plan = state.planner.plan(turn.now, plan_step_budget);
         again = plan.exhausted;
         for (const sched::Placement& placement : plan.placements)
-            if (placement.workload == id) preview = tell(turn, caller, "job/" + job.meta.name, placement);
+            if (placement.workload == id)
+                preview = tell(turn, caller, "job/" + job.meta.name, placement);
     }
     if (!preview.starts) preview.reason = state.planner.cause_of(id).value_or(job.status.reason);
     state.planner.rollback(before);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pending job looked at as if it were the planner's turn now: where it would start, who would be asked to leave.
-// Asked of the planner itself on its own picture, which is then as it was.
+// A pending job looked at as if it were the planner's turn now: where it would start, who would be
+// asked to leave. Asked of the planner itself on its own picture, which is then as it was.
 #pragma once
 
 #include "core/turn.h"

@@ -9,6 +9,7 @@
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/services.h"
+#include "core/work_limits.h"
 
 namespace tandem::core {
 namespace {
@@ -100,31 +101,6 @@ Status check_replica_names(const State& state, const Job& job) {
     return {};
 }
 
-Status check_licenses(const State& state, const Job& job) {
-    for (const auto& [name, count] : job.spec.licenses) {
-        const std::string field = "spec.licenses." + name;
-        const auto* license = state.table<model::License>().find_named(name);
-        TANDEM_TRY(must_exist(license, field, "license", name));
-        if (!lists(license->spec.projects, job.meta.project))
-            return invalid_field(field, fmt::format("license \"{}\" is not open to project \"{}\"", name,
-                                                    job.meta.project));
-    }
-    return {};
-}
-
-// What elements were made from stays; what they look at in the array's row may change.
-Status check_array_change(const Job& wanted, const Job& old) {
-    TANDEM_TRY(frozen(wanted.spec.array.has_value() == old.spec.array.has_value(), "spec.array",
-                      "make another job"));
-    if (!old.spec.array) return {};
-    Job same = wanted;
-    same.spec.suspend = old.spec.suspend;
-    same.spec.priority = old.spec.priority;
-    same.spec.array->max_running = old.spec.array->max_running;
-    return frozen(same.spec == old.spec, "spec",
-                  "of an array only priority, suspend and array.maxRunning change; make another");
-}
-
 }  // namespace
 
 Status check_references(const State&, const model::Project&, const model::Project*) { return {}; }
@@ -134,7 +110,8 @@ Status check_references(const State&, const model::Runtime&, const model::Runtim
 Status check_references(const State& state, const model::License& wanted, const model::License*) {
     for (std::size_t i = 0; i < wanted.spec.projects.size(); ++i)
         TANDEM_TRY(must_exist(state.table<model::Project>().find_named(wanted.spec.projects[i]),
-                              fmt::format("spec.projects[{}]", i), "project", wanted.spec.projects[i]));
+                              fmt::format("spec.projects[{}]", i), "project",
+                              wanted.spec.projects[i]));
     return {};
 }
 
@@ -230,8 +207,10 @@ Status check_references(const State& state, const Job& wanted, const Job* old) {
         return check_replica_names(state, wanted);
     }
     if (old->status.element)
-        return fail(ErrorCode::conflict, fmt::format("is an element of array \"{}\"; change that", old->status.element->array),
-                    "metadata.name");
+        return fail(
+            ErrorCode::conflict,
+            fmt::format("is an element of array \"{}\"; change that", old->status.element->array),
+            "metadata.name");
     TANDEM_TRY(check_array_change(wanted, *old));
     if (old->spec.array) return {};
     TANDEM_TRY(frozen(old->spec.after == wanted.spec.after, "spec.after", "make another job"));
@@ -373,7 +352,8 @@ Status removal_of(const State& state, const model::Node& node) {
 Status removal_of(const State&, const Job& job) {
     if (!job.status.element) return {};
     return fail(ErrorCode::conflict,
-                fmt::format("is an element of array \"{}\": cancel it, or delete the array", job.status.element->array),
+                fmt::format("is an element of array \"{}\": cancel it, or delete the array",
+                            job.status.element->array),
                 "metadata.name");
 }
 Status removal_of(const State&, const model::Replica&) {

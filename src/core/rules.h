@@ -24,7 +24,8 @@ Status check_references(const State& state, const model::Service& wanted, const 
 Status check_references(const State& state, const model::Replica& wanted, const model::Replica* old);
 Status check_references(const State& state, const model::Model& wanted, const model::Model* old);
 Status check_references(const State& state, const model::ModelVersion& wanted, const model::ModelVersion* old);
-Status check_references(const State& state, const model::License& wanted, const model::License* old);
+Status check_references(const State& state, const model::License& wanted,
+                        const model::License* old);
 
 // Error when something still needs it.
 Status check_removal(const State& state, const model::Object& object);

@@ -22,11 +22,12 @@
 
 namespace tandem::core {
 
-using Tables = std::tuple<Table<model::Project>, Table<model::Namespace>, Table<model::User>,
-                          Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
-                          Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
-                          Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
-                          Table<model::ModelVersion>, Table<model::License>>;
+using Tables =
+    std::tuple<Table<model::Project>, Table<model::Namespace>, Table<model::User>,
+               Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
+               Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
+               Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
+               Table<model::ModelVersion>, Table<model::License>>;
 
 using IdempotencyKey = std::pair<std::string, std::string>;  // subject, key
 using CursorKey = std::pair<std::string, std::int64_t>;      // gateway, journal epoch

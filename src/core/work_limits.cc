@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/arrays.h"
 
 namespace tandem::core {
@@ -45,7 +47,8 @@ void each_limit(const State& state, const std::string& subject, const Job& job, 
         f(Met{*own, ReasonCode::user_limit, subject});
     if (const auto* project = state.table<model::Project>().find_named(job.meta.project)) {
         f(Met{project->spec.limits, ReasonCode::project_limit, job.meta.project});
-        f(Met{project->spec.per_user, ReasonCode::user_limit, subject, "project/" + job.meta.project});
+        f(Met{project->spec.per_user, ReasonCode::user_limit, subject,
+              "project/" + job.meta.project});
     }
     std::string name = job.spec.queue;
     for (std::size_t depth = 0; depth <= queue_depth_max && !name.empty(); ++depth) {
@@ -59,7 +62,8 @@ void each_limit(const State& state, const std::string& subject, const Job& job, 
 
 std::int64_t devices_of(const Job& job) {
     std::int64_t milli = 0;
-    for (const model::JobRole& role : job.spec.roles) milli += role.replicas * role.resources.devices;
+    for (const model::JobRole& role : job.spec.roles)
+        milli += role.replicas * role.resources.devices;
     return milli;
 }
 
@@ -89,8 +93,10 @@ std::int64_t submitted_under(const State& state, const Met& met, const std::stri
         if (of_user && who.subject != subject) continue;
         if (met.bound == ReasonCode::project_limit && who.project != met.name) continue;
         if (met.at.starts_with("project/") && who.project != met.at.substr(8)) continue;
-        if (met.bound == ReasonCode::queue_limit && !is_at_or_below(state, who.queue, met.name)) continue;
-        if (met.at.starts_with("queue/") && !is_at_or_below(state, who.queue, met.at.substr(6))) continue;
+        if (met.bound == ReasonCode::queue_limit && !is_at_or_below(state, who.queue, met.name))
+            continue;
+        if (met.at.starts_with("queue/") && !is_at_or_below(state, who.queue, met.at.substr(6)))
+            continue;
         sum += count;
     }
     return sum;
@@ -138,6 +144,20 @@ std::vector<Permit> held_permits_of(const State& state, const Job& job) {
     return permits;
 }
 
+Status check_licenses(const State& state, const Job& wanted) {
+    for (const auto& [name, count] : wanted.spec.licenses) {
+        const std::string field = "spec.licenses." + name;
+        const auto* license = state.table<model::License>().find_named(name);
+        if (!license)
+            return invalid_field(field, fmt::format("license \"{}\" does not exist", name));
+        const auto& projects = license->spec.projects;
+        if (!projects.empty() && std::ranges::find(projects, wanted.meta.project) == projects.end())
+            return invalid_field(field, fmt::format("license \"{}\" is not open to project \"{}\"",
+                                                    name, wanted.meta.project));
+    }
+    return {};
+}
+
 std::int64_t elements_in(const Job& wanted) {
     if (!wanted.spec.array) return 1;
     const auto indices = model::array_indices(*wanted.spec.array, "spec.array");
@@ -156,10 +176,11 @@ Status check_submitted(const State& state, const std::string& subject, const Job
         if (!status || !met.limits.submitted) return;
         const std::int64_t have = submitted_under(state, met, subject);
         if (have + more <= *met.limits.submitted + slack) return;
-        status = fail(ErrorCode::exhausted,
-                      fmt::format("would be {} unfinished jobs of {}, the limit is {}: {} of them are there "
-                                  "already; try again when some have ended",
-                                  have + more, describe(met), *met.limits.submitted, have));
+        status = fail(
+            ErrorCode::exhausted,
+            fmt::format("would be {} unfinished jobs of {}, the limit is {}: {} of them are there "
+                        "already; try again when some have ended",
+                        have + more, describe(met), *met.limits.submitted, have));
     });
     return status;
 }
@@ -182,7 +203,8 @@ std::int64_t unfinished_in(const Job& job) {
 }
 
 void rebuild_submitted(State& state) {
-    for (const auto& [id, job] : state.table<Job>().rows()) count_submitted(state, job, unfinished_in(job));
+    for (const auto& [id, job] : state.table<Job>().rows())
+        count_submitted(state, job, unfinished_in(job));
 }
 
 void permits_changed(Turn& turn) {

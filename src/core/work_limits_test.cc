@@ -11,7 +11,8 @@ using model::JobAct;
 using model::Phase;
 using model::ReasonCode;
 
-void add_person(TestWorld& world, const std::string& name, model::Role role = model::Role::algorithm_user) {
+void add_person(TestWorld& world, const std::string& name,
+                model::Role role = model::Role::algorithm_user) {
     model::User user;
     user.meta.name = name;
     EXPECT_FALSE(world.apply(user).error);
@@ -26,10 +27,11 @@ model::Answer apply_as(TestWorld& world, const std::string& name, model::Object 
     return world.submit({model::ApplyObject{.object = std::move(object)}}, "", "", "user:" + name);
 }
 
-model::Answer act(TestWorld& world, const std::string& subject, const std::string& job, JobAct wanted,
-                  std::optional<std::int64_t> priority = std::nullopt) {
-    return world.submit({model::ActOnJob{{model::Kind::job, "default", "default", job}, wanted, priority}}, "",
-                        "", subject);
+model::Answer act(TestWorld& world, const std::string& subject, const std::string& job,
+                  JobAct wanted, std::optional<std::int64_t> priority = std::nullopt) {
+    return world.submit(
+        {model::ActOnJob{{model::Kind::job, "default", "default", job}, wanted, priority}}, "", "",
+        subject);
 }
 
 void limit_user(TestWorld& world, const std::string& name, model::WorkLimits limits) {
@@ -40,7 +42,9 @@ void limit_user(TestWorld& world, const std::string& name, model::WorkLimits lim
 }
 
 model::Verdict verdict(const TestWorld& world, const std::string& job) {
-    return world.driver.state().planner.verdict(world.job_named(job).meta.id).value_or(model::Verdict{});
+    return world.driver.state()
+        .planner.verdict(world.job_named(job).meta.id)
+        .value_or(model::Verdict{});
 }
 
 std::string param(const model::Reason& reason, const std::string& name) {
@@ -155,7 +159,8 @@ TEST(WorkLimits, limits_of_a_queue_count_what_is_below_it) {
     const model::Answer refused = world.apply(more);
     ASSERT_TRUE(refused.error);
     EXPECT_EQ(refused.error->code, ErrorCode::exhausted);
-    EXPECT_NE(refused.error->message.find("queue top"), std::string::npos) << refused.error->message;
+    EXPECT_NE(refused.error->message.find("queue top"), std::string::npos)
+        << refused.error->message;
     expect_sound(world);
 }
 
@@ -171,7 +176,8 @@ TEST(WorkLimits, submitted_work_over_the_limit_is_refused_until_some_is_over) {
     ASSERT_TRUE(refused.error);
     EXPECT_EQ(refused.error->code, ErrorCode::exhausted);
     EXPECT_NE(refused.error->message.find("user:ada"), std::string::npos) << refused.error->message;
-    EXPECT_NE(refused.error->message.find("limit is 2"), std::string::npos) << refused.error->message;
+    EXPECT_NE(refused.error->message.find("limit is 2"), std::string::npos)
+        << refused.error->message;
     EXPECT_FALSE(apply_as(world, "bob", TestWorld::job("b1", 1)).error);
     model::Job many = TestWorld::job("many", 1);
     many.spec.array = model::JobArray{.count = 3, .indices = {}};
@@ -242,8 +248,9 @@ TEST(Licenses, are_checked_and_stay_while_work_asks_for_them) {
     world.apply(license(2));
     EXPECT_EQ(world.apply(licensed("one", 1, 0)).error->field, "spec.licenses.solver");
     EXPECT_FALSE(world.apply(licensed("one", 1, 1)).error);
-    EXPECT_EQ(world.submit({model::DeleteObject{{model::Kind::license, "", "", "solver"}}}).error->code,
-              ErrorCode::conflict);
+    EXPECT_EQ(
+        world.submit({model::DeleteObject{{model::Kind::license, "", "", "solver"}}}).error->code,
+        ErrorCode::conflict);
 }
 
 TEST(Operators, force_starts_over_quota_and_limits_but_needs_devices_and_licenses) {
@@ -277,7 +284,8 @@ TEST(Operators, priority_override_decides_the_order_and_is_taken_back) {
     add_person(world, "root", model::Role::platform_operator);
     apply_as(world, "ada", TestWorld::job("first", 1));
     apply_as(world, "ada", TestWorld::job("second", 1));
-    EXPECT_EQ(act(world, "user:ada", "second", JobAct::priority, 50).error->code, ErrorCode::denied);
+    EXPECT_EQ(act(world, "user:ada", "second", JobAct::priority, 50).error->code,
+              ErrorCode::denied);
     EXPECT_EQ(act(world, "user:root", "second", JobAct::priority, 5000).error->field, "priority");
     EXPECT_FALSE(act(world, "user:root", "second", JobAct::priority, 50).error);
     EXPECT_EQ(verdict(world, "second").position, 1);

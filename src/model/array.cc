@@ -50,8 +50,8 @@ std::optional<Range> read_range(std::string_view text) {
 }
 
 std::unexpected<Error> too_many(std::string field) {
-    return invalid_field(std::move(field), fmt::format("must make at most {} elements",
-                                                       limits::array_elements_max));
+    return invalid_field(std::move(field),
+                         fmt::format("must make at most {} elements", limits::array_elements_max));
 }
 
 }  // namespace

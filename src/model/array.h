@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job arrays: one job object that stands for many alike, its elements. Each is a job of its own, NAME-INDEX,
-// made and owned by the array; what all share stands in the array's spec alone.
+// Job arrays: one job object that stands for many alike, its elements. Each is a job of its own,
+// NAME-INDEX, made and owned by the array; what all share stands in the array's spec alone.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct JobArray {
 
 // In a job that is an element.
 struct ArrayElement {
-    std::string array{};           // name; of its own project and namespace
+    std::string array{};  // name; of its own project and namespace
     std::int64_t index = 0;
     Phase counted = Phase::pending;  // as what the array's status counts it
     bool operator==(const ArrayElement&) const = default;
@@ -33,7 +33,7 @@ struct ElementCounts {
     std::int64_t total = 0;
     std::int64_t made = 0;
     std::int64_t pending = 0;
-    std::int64_t running = 0;      // from claimed to stopping, and unknown
+    std::int64_t running = 0;  // from claimed to stopping, and unknown
     std::int64_t succeeded = 0;
     std::int64_t failed = 0;
     std::int64_t cancelled = 0;

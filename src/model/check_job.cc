@@ -89,9 +89,8 @@ Status check_after(const Job& job) {
 
 Status check_licenses(const std::map<std::string, std::int64_t>& licenses) {
     if (static_cast<std::int64_t>(licenses.size()) > limits::licenses_max)
-        return invalid_field("spec.licenses",
-                             fmt::format("must have at most {} entries, has {}",
-                                         limits::licenses_max, licenses.size()));
+        return invalid_field("spec.licenses", fmt::format("must have at most {} entries, has {}",
+                                                          limits::licenses_max, licenses.size()));
     for (const auto& [name, count] : licenses) {
         TANDEM_TRY(check_name(name, "spec.licenses"));
         TANDEM_TRY(check_range(count, 1, limits::license_count_max, "spec.licenses." + name));
@@ -104,7 +103,8 @@ Status check_array(const Job& job) {
     if (!job.spec.array) return {};
     const JobArray& array = *job.spec.array;
     TANDEM_LET(indices, array_indices(array, "spec.array"));
-    TANDEM_TRY(check_range(array.max_running, 0, limits::array_elements_max, "spec.array.maxRunning"));
+    TANDEM_TRY(
+        check_range(array.max_running, 0, limits::array_elements_max, "spec.array.maxRunning"));
     const std::size_t digits = std::to_string(indices.back()).size() + 1;
     for (const JobRole& role : job.spec.roles) {
         const std::size_t length = job.meta.name.size() + digits + role.name.size();

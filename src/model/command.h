@@ -38,8 +38,8 @@ struct DeleteObject {
 //   requeue  a running job saves, stops and waits its turn again
 //   front    before all other pending jobs of the same submitter, queue and priority; nobody else's
 //            place changes
-//   force    starts as soon as there are devices and licences, whatever quotas, limits and turns say
-//   priority stands for spec.priority from now on; without a number: spec.priority stands again
+//   force    starts as soon as there are devices and licences, whatever quotas, limits and turns
+//   say priority stands for spec.priority from now on; without a number: spec.priority stands again
 //   preview  changes nothing: tells where it would start now, and who would be asked to leave
 enum class JobAct : std::uint8_t {
     cancel,
@@ -56,8 +56,8 @@ enum class JobAct : std::uint8_t {
 };
 template <>
 struct EnumNames<JobAct> {
-    static constexpr std::string_view values[] = {"cancel",  "retry",  "hold",    "release",
-                                                  "suspend", "resume", "requeue", "front",
+    static constexpr std::string_view values[] = {"cancel",  "retry",    "hold",    "release",
+                                                  "suspend", "resume",   "requeue", "front",
                                                   "force",   "priority", "preview"};
 };
 struct ActOnJob {

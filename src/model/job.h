@@ -124,7 +124,7 @@ struct EnumNames<Ending> {
 // An operator's word on its priority, which stands for spec.priority.
 struct PriorityOverride {
     std::int64_t priority = 0;
-    std::string by{};                 // subject
+    std::string by{};  // subject
     bool operator==(const PriorityOverride&) const = default;
 };
 
@@ -149,7 +149,7 @@ struct JobStatus {
     std::optional<Instant> order{};        // its place in the queue when that is not when it was made
     std::vector<std::string> after_met{};  // jobs of spec.after that it need not wait for any more
     std::optional<PriorityOverride> priority_override{};
-    std::string forced_by{};               // subject; starts whatever quotas and limits say
+    std::string forced_by{};  // subject; starts whatever quotas and limits say
     std::optional<ArrayElement> element{};
     std::optional<ElementCounts> elements{};
     bool operator==(const JobStatus&) const = default;

@@ -12,17 +12,31 @@
 namespace tandem::model {
 
 enum class Kind : std::uint8_t {
-    project, name_space, user, service_account, role_binding, api_key,
-    node, pool, queue, runtime,
-    job, service, replica, model, model_version, license,
+    project,
+    name_space,
+    user,
+    service_account,
+    role_binding,
+    api_key,
+    node,
+    pool,
+    queue,
+    runtime,
+    job,
+    service,
+    replica,
+    model,
+    model_version,
+    license,
 };
 inline constexpr std::size_t kind_count = 16;
 
 template <>
 struct EnumNames<Kind> {
     static constexpr std::string_view values[] = {
-        "Project", "Namespace", "User", "ServiceAccount", "RoleBinding", "ApiKey", "Node", "Pool",
-        "Queue", "Runtime", "Job", "Service", "Replica", "Model", "ModelVersion", "License"};
+        "Project", "Namespace", "User",         "ServiceAccount", "RoleBinding", "ApiKey",
+        "Node",    "Pool",      "Queue",        "Runtime",        "Job",         "Service",
+        "Replica", "Model",     "ModelVersion", "License"};
 };
 
 enum class Scope : std::uint8_t { cluster, project, name_space };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// License: a counted resource of the whole installation that no node has: seats of a licence server, slots of a
-// shared file system. Jobs ask for some by name and hold them from their claim until their last process is gone.
+// License: a counted resource of the whole installation that no node has: seats of a licence
+// server, slots of a shared file system. Jobs ask for some by name and hold them from their claim
+// until their last process is gone.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,9 @@
 
 namespace tandem::model {
 
-using Object = std::variant<Project, Namespace, User, ServiceAccount, RoleBinding, ApiKey, Node, Pool, Queue,
-                            Runtime, Job, Service, Replica, Model, ModelVersion, License>;
+using Object =
+    std::variant<Project, Namespace, User, ServiceAccount, RoleBinding, ApiKey, Node, Pool, Queue,
+                 Runtime, Job, Service, Replica, Model, ModelVersion, License>;
 static_assert(std::variant_size_v<Object> == kind_count);
 
 inline Kind kind_of(const Object& object) { return static_cast<Kind>(object.index()); }

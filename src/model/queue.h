@@ -67,8 +67,8 @@ struct QueueSpec {
     QueuePreemption preemption{};
     Duration min_run_time{};              // its work is not asked to leave before
     std::optional<Duration> usage_half_life{};  // remembers use; absent: as its parent
-    WorkLimits limits{};                  // of all work at and below it
-    WorkLimits per_user{};                // of each submitter's work at and below it
+    WorkLimits limits{};                        // of all work at and below it
+    WorkLimits per_user{};                      // of each submitter's work at and below it
     bool operator==(const QueueSpec&) const = default;
 };
 

@@ -14,21 +14,21 @@ namespace tandem::model {
 enum class ReasonCode : std::uint8_t {
     none,
     // waiting
-    submitted,              // not looked at yet
-    suspended,              // spec.suspend is true
-    backoff,                // until=...
-    no_capacity,            // flavor, needed, free, total, places, places_free: fits when free again
-    never_fits,             // flavor, needed, largest, members, membersThatFit: not on today's machines
-    quota_exhausted,        // queue, flavor, needed, used, limit, bound: nominal, borrowLimit or max;
-                            //   as a remedy: queue, flavor, missing, bound
-    pool_unavailable,       // pool: does not exist or is not ready; held, wanted: is still being filled
-    queue_unavailable,      // queue: does not exist
-    not_allowed_in_pool,    // pool, project
-    waiting_for_victims,    // victims, node
-    behind,                 // position, queue
-    held,                   // by
-    waiting_for_job,        // job, when
-    dependency_never_met,   // job, when, phase
+    submitted,          // not looked at yet
+    suspended,          // spec.suspend is true
+    backoff,            // until=...
+    no_capacity,        // flavor, needed, free, total, places, places_free: fits when free again
+    never_fits,         // flavor, needed, largest, members, membersThatFit: not on today's machines
+    quota_exhausted,    // queue, flavor, needed, used, limit, bound: nominal, borrowLimit or max;
+                        //   as a remedy: queue, flavor, missing, bound
+    pool_unavailable,   // pool: does not exist or is not ready; held, wanted: is still being filled
+    queue_unavailable,  // queue: does not exist
+    not_allowed_in_pool,   // pool, project
+    waiting_for_victims,   // victims, node
+    behind,                // position, queue
+    held,                  // by
+    waiting_for_job,       // job, when
+    dependency_never_met,  // job, when, phase
     // ends and turns
     preempted,              // by; as a remedy: priority that would take the place of running work
     reclaimed,              // by: whose quota it is
@@ -45,96 +45,165 @@ enum class ReasonCode : std::uint8_t {
     retries_exhausted,      // attempts, limit
     output_missing,         // output, detail
     collecting_outputs,
-    requeued_by_request,    // by
-    released,               // by
-    moved_to_front,         // by
-    checkpointed,           // step
+    requeued_by_request,  // by
+    released,             // by
+    moved_to_front,       // by
+    checkpointed,         // step
     completed,
-    old_generation,         // task of an installation before a restore
-    undecided,              // what is not known
+    old_generation,  // task of an installation before a restore
+    undecided,       // what is not known
     // services
-    asleep_idle,            // idle time
-    woken,                  // waiting requests
-    not_ready_in_time,      // replica, timeout
-    replica_failed,         // replica, detail
-    model_missing,          // model, version
-    runtime_missing,        // runtime
-    scaling,                // from, to
-    updating_version,       // from, to
+    asleep_idle,        // idle time
+    woken,              // waiting requests
+    not_ready_in_time,  // replica, timeout
+    replica_failed,     // replica, detail
+    model_missing,      // model, version
+    runtime_missing,    // runtime
+    scaling,            // from, to
+    updating_version,   // from, to
     draining,
     being_deleted,
     // progress, for events
-    started,                // a job: all ranks run
-    pool_filled,            // a reserved pool has its devices
+    started,      // a job: all ranks run
+    pool_filled,  // a reserved pool has its devices
     // preemption
-    gave_fair_share,        // by: whose share of what is borrowed is smaller
-    queue_drained,          // queue: is being emptied
-    preemption_forbidden,   // queue, policy
-    evictions_limited,      // until
+    gave_fair_share,       // by: whose share of what is borrowed is smaller
+    queue_drained,         // queue: is being emptied
+    preemption_forbidden,  // queue, policy
+    evictions_limited,     // until
     // waiting, more exactly
-    queue_stopped,          // queue: it, or one above it, admits nothing
-    quota_too_small,        // queue, flavor, needed, limit: more than the queue may ever have
-    places,                 // remedy: places, each, flavor; cpu, memory, nodes (labels): room for so many
-                            //   more replicas
+    queue_stopped,    // queue: it, or one above it, admits nothing
+    quota_too_small,  // queue, flavor, needed, limit: more than the queue may ever have
+    places,           // remedy: places, each, flavor; cpu, memory, nodes (labels): room for so many
+                      //   more replicas
     // why running work is not asked to leave
-    no_lower_priority,      // queue, priority, lowest
-    never_preempt,          // queue, count
-    no_right_to_reclaim,    // queue, flavor, used, needed, nominal
-    victims_not_enough,     // queue, count
-    ran_too_short,          // queue, count, until: the queue's minimum run time
+    no_lower_priority,    // queue, priority, lowest
+    never_preempt,        // queue, count
+    no_right_to_reclaim,  // queue, flavor, used, needed, nominal
+    victims_not_enough,   // queue, count
+    ran_too_short,        // queue, count, until: the queue's minimum run time
     // good states
-    running,                // nodes, devices, since
-    ready,                  // replicas
-    attempt_failed,         // attempt, limit, until: tried again
+    running,         // nodes, devices, since
+    ready,           // replicas
+    attempt_failed,  // attempt, limit, until: tried again
     // what people and the world did to work
-    suspended_by_request,   // by
-    resumed,                // by
-    task_adopted,           // by, task: of before a restore
-    task_ended,             // by, task: likewise
-    replica_ended,          // replica; code or signal; ran, output: its last lines
-    leftover_tasks,         // tasks, devices, node: of before a restore, belong to nothing
+    suspended_by_request,  // by
+    resumed,               // by
+    task_adopted,          // by, task: of before a restore
+    task_ended,            // by, task: likewise
+    replica_ended,         // replica; code or signal; ran, output: its last lines
+    leftover_tasks,        // tasks, devices, node: of before a restore, belong to nothing
     // waiting for places that belong together
-    no_topology_domain,     // level, needed, largest, domain, domains, slice: of replicas; as a
-                            //   remedy: level, domain, places, each, flavor
-    no_even_spread,         // level, maxSkew, needed, largest, domain
-    no_allowed_company,     // rule: near or apart; level, labels, needed, largest
+    no_topology_domain,  // level, needed, largest, domain, domains, slice: of replicas; as a
+                         //   remedy: level, domain, places, each, flavor
+    no_even_spread,      // level, maxSkew, needed, largest, domain
+    no_allowed_company,  // rule: near or apart; level, labels, needed, largest
     // counted work and resources; what: jobs or devices
-    user_limit,             // user, what, needed, used, limit, at: of the user, or of users of project/P or queue/Q
-    project_limit,          // project, what, needed, used, limit
-    queue_limit,            // queue, what, needed, used, limit
-    array_limit,            // array, used, limit
-    license_short,          // license, needed, used, limit
-    license_too_few,        // license, needed, limit: more than there are
-    raise_limit,            // remedy: of, name, missing
+    user_limit,     // user, what, needed, used, limit, at: of the user, or of users of project/P or
+                    // queue/Q
+    project_limit,  // project, what, needed, used, limit
+    queue_limit,    // queue, what, needed, used, limit
+    array_limit,    // array, used, limit
+    license_short,  // license, needed, used, limit
+    license_too_few,  // license, needed, limit: more than there are
+    raise_limit,      // remedy: of, name, missing
     // operators
-    force_started,          // by
-    priority_overridden,    // by, priority
-    priority_restored,      // by, priority
+    force_started,        // by
+    priority_overridden,  // by, priority
+    priority_restored,    // by, priority
     // arrays
-    elements_running,       // running, pending, over, total
-    elements_failed,        // failed, total
-    elements_cancelled,     // cancelled, total
+    elements_running,    // running, pending, over, total
+    elements_failed,     // failed, total
+    elements_cancelled,  // cancelled, total
 };
 template <>
 struct EnumNames<ReasonCode> {
-    static constexpr std::string_view values[] = {
-        "none", "submitted", "suspended", "backoff", "noCapacity", "neverFits", "quotaExhausted",
-        "poolUnavailable", "queueUnavailable", "notAllowedInPool", "waitingForVictims", "behind",
-        "held", "waitingForJob", "dependencyNeverMet", "preempted",
-        "reclaimed", "cancelledByRequest", "exitCode", "killedBySignal", "outOfMemory", "startFailed",
-        "maxRunTimeExceeded", "heartbeatLost", "outputSilent", "gangMemberFailed", "shimLost",
-        "retriesExhausted", "outputMissing", "collectingOutputs", "requeuedByRequest", "released",
-        "movedToFront", "checkpointed", "completed", "oldGeneration",
-        "undecided", "asleepIdle", "woken", "notReadyInTime", "replicaFailed", "modelMissing", "runtimeMissing",
-        "scaling", "updatingVersion", "draining", "beingDeleted", "started", "poolFilled", "gaveFairShare",
-        "queueDrained", "preemptionForbidden", "evictionsLimited",
-        "queueStopped", "quotaTooSmall", "places", "noLowerPriority", "neverPreempt", "noRightToReclaim",
-        "victimsNotEnough", "ranTooShort", "running", "ready", "attemptFailed",
-        "suspendedByRequest", "resumed", "taskAdopted", "taskEnded", "replicaEnded",
-        "leftoverTasks", "noTopologyDomain", "noEvenSpread", "noAllowedCompany",
-        "userLimit", "projectLimit", "queueLimit", "arrayLimit", "licenseShort", "licenseTooFew", "raiseLimit",
-        "forceStarted", "priorityOverridden", "priorityRestored", "elementsRunning", "elementsFailed",
-        "elementsCancelled"};
+    static constexpr std::string_view values[] = {"none",
+                                                  "submitted",
+                                                  "suspended",
+                                                  "backoff",
+                                                  "noCapacity",
+                                                  "neverFits",
+                                                  "quotaExhausted",
+                                                  "poolUnavailable",
+                                                  "queueUnavailable",
+                                                  "notAllowedInPool",
+                                                  "waitingForVictims",
+                                                  "behind",
+                                                  "held",
+                                                  "waitingForJob",
+                                                  "dependencyNeverMet",
+                                                  "preempted",
+                                                  "reclaimed",
+                                                  "cancelledByRequest",
+                                                  "exitCode",
+                                                  "killedBySignal",
+                                                  "outOfMemory",
+                                                  "startFailed",
+                                                  "maxRunTimeExceeded",
+                                                  "heartbeatLost",
+                                                  "outputSilent",
+                                                  "gangMemberFailed",
+                                                  "shimLost",
+                                                  "retriesExhausted",
+                                                  "outputMissing",
+                                                  "collectingOutputs",
+                                                  "requeuedByRequest",
+                                                  "released",
+                                                  "movedToFront",
+                                                  "checkpointed",
+                                                  "completed",
+                                                  "oldGeneration",
+                                                  "undecided",
+                                                  "asleepIdle",
+                                                  "woken",
+                                                  "notReadyInTime",
+                                                  "replicaFailed",
+                                                  "modelMissing",
+                                                  "runtimeMissing",
+                                                  "scaling",
+                                                  "updatingVersion",
+                                                  "draining",
+                                                  "beingDeleted",
+                                                  "started",
+                                                  "poolFilled",
+                                                  "gaveFairShare",
+                                                  "queueDrained",
+                                                  "preemptionForbidden",
+                                                  "evictionsLimited",
+                                                  "queueStopped",
+                                                  "quotaTooSmall",
+                                                  "places",
+                                                  "noLowerPriority",
+                                                  "neverPreempt",
+                                                  "noRightToReclaim",
+                                                  "victimsNotEnough",
+                                                  "ranTooShort",
+                                                  "running",
+                                                  "ready",
+                                                  "attemptFailed",
+                                                  "suspendedByRequest",
+                                                  "resumed",
+                                                  "taskAdopted",
+                                                  "taskEnded",
+                                                  "replicaEnded",
+                                                  "leftoverTasks",
+                                                  "noTopologyDomain",
+                                                  "noEvenSpread",
+                                                  "noAllowedCompany",
+                                                  "userLimit",
+                                                  "projectLimit",
+                                                  "queueLimit",
+                                                  "arrayLimit",
+                                                  "licenseShort",
+                                                  "licenseTooFew",
+                                                  "raiseLimit",
+                                                  "forceStarted",
+                                                  "priorityOverridden",
+                                                  "priorityRestored",
+                                                  "elementsRunning",
+                                                  "elementsFailed",
+                                                  "elementsCancelled"};
 };
 
 // Causes that the planner finds for work that waits.

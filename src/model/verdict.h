@@ -65,15 +65,15 @@ struct Verdict {
 
 // What would happen if the planner were asked now.
 struct PreviewEviction {
-    std::string name{};           // job/PROJECT/NAMESPACE/NAME; empty when the reader may not see it
-    Reason reason{};              // preempted | reclaimed | gaveFairShare; by, lost
+    std::string name{};  // job/PROJECT/NAMESPACE/NAME; empty when the reader may not see it
+    Reason reason{};     // preempted | reclaimed | gaveFairShare; by, lost
     bool operator==(const PreviewEviction&) const = default;
 };
 struct Preview {
-    bool starts = false;          // it would get its place, once those below have left
+    bool starts = false;  // it would get its place, once those below have left
     std::vector<std::string> nodes{};
     std::vector<PreviewEviction> evictions{};
-    Reason reason{};              // why not
+    Reason reason{};  // why not
     bool operator==(const Preview&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkLimits: how much unfinished and running work somebody may have: a user, a project, a queue. They count jobs,
-// an array's elements one by one; services are not counted. Devices in milli-devices.
+// WorkLimits: how much unfinished and running work somebody may have: a user, a project, a queue.
+// They count jobs, an array's elements one by one; services are not counted. Devices in
+// milli-devices.
 #pragma once
 
 #include <cstdint>

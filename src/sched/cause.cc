@@ -94,7 +94,8 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
         reason.params.push_back({name, std::move(value)});
     };
     if (finding.counter != no_name) {  // without what changes from moment to moment
-        reason = reason_of_full(permits.counter(finding.counter).of, finding.needed, 0, finding.limit);
+        reason =
+            reason_of_full(permits.counter(finding.counter).of, finding.needed, 0, finding.limit);
         std::erase_if(reason.params, [](const auto& param) { return param.name == "used"; });
         return reason;
     }

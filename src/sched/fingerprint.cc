@@ -80,9 +80,9 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
     Fingerprint print;
     print << slot.id.value << slot.part << static_cast<std::int64_t>(slot.kind)
           << slot.workload.value << names.fingerprint(slot.node) << names.fingerprint(slot.flavor)
-          << names.fingerprint(slot.asked)
-          << names.fingerprint(slot.queue) << names.fingerprint(slot.pool)
-          << names.fingerprint(slot.project) << names.fingerprint(slot.permits) << slot.cpu_milli << slot.memory_bytes
+          << names.fingerprint(slot.asked) << names.fingerprint(slot.queue)
+          << names.fingerprint(slot.pool) << names.fingerprint(slot.project)
+          << names.fingerprint(slot.permits) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);
     for (const Share& share : slot.shares) print << share.device << share.milli;
     return print.value();

@@ -103,7 +103,9 @@ const PermitNeed* Permits::find_full(int list) const {
     return full == all.end() ? nullptr : &*full;
 }
 
-std::set<int> Permits::take_changed() { return std::exchange(changed_, {}); }
+std::set<int> Permits::take_changed() {
+    return std::exchange(changed_, {});
+}
 
 std::string Permits::compare(const std::vector<std::pair<RowId, int>>& slots) const {
     const std::set<std::pair<RowId, int>> once(slots.begin(), slots.end());
@@ -144,8 +146,9 @@ Reason remedy_of_full(const Permit& of, std::int64_t missing) {
     return {ReasonCode::raise_limit,
             {{"of", of.devices ? std::string(word_of(of.bound)) + " limit of devices of"
                     : of.bound == ReasonCode::license_short ? "license"
-                    : of.bound == ReasonCode::array_limit   ? "maxRunning of array"
-                                            : std::string(word_of(of.bound)) + " limit of jobs of"},
+                    : of.bound == ReasonCode::array_limit
+                        ? "maxRunning of array"
+                        : std::string(word_of(of.bound)) + " limit of jobs of"},
              {"name", of.at.empty() ? of.name : of.name + " in " + of.at},
              {"missing", amount_text(of, missing)}}};
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permits: counters beside devices that work stands in while it holds capacity: licenses, and the limits of users,
-// projects, queues and arrays. A workload is counted once, from its first entry to its last, whatever the kind of
-// the entry: all or nothing with its gang, in the very calls that move devices. What leaves counts until it is
-// gone. A class that finds a counter full sleeps until enough of it is given back. Inside of sched only.
+// Permits: counters beside devices that work stands in while it holds capacity: licenses, and the
+// limits of users, projects, queues and arrays. A workload is counted once, from its first entry to
+// its last, whatever the kind of the entry: all or nothing with its gang, in the very calls that
+// move devices. What leaves counts until it is gone. A class that finds a counter full sleeps until
+// enough of it is given back. Inside of sched only.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct PermitNeed {
     std::int64_t amount = 0;
     std::int64_t limit = model::unlimited;
     bool operator==(const PermitNeed&) const = default;
-    bool fits(std::int64_t used) const { return limit == model::unlimited || used + amount <= limit; }
+    bool fits(std::int64_t used) const {
+        return limit == model::unlimited || used + amount <= limit;
+    }
 };
 
 struct CounterState {

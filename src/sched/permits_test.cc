@@ -19,7 +19,8 @@ struct Counted {
         model::Node node;
         node.meta = {.id = RowId{1}, .name = "n"};
         node.status = {.ready = true};
-        for (std::int64_t i = 0; i < 8; ++i) node.status.devices.push_back({.index = i, .flavor = "card"});
+        for (std::int64_t i = 0; i < 8; ++i)
+            node.status.devices.push_back({.index = i, .flavor = "card"});
         planner.put_node(node);
         model::Pool pool;
         pool.meta = {.id = RowId{2}, .name = "default"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters beside devices: who sleeps for one, whom a release wakes, and what readers see of them (permits.h).
+// Counters beside devices: who sleeps for one, whom a release wakes, and what readers see of them
+// (permits.h).
 #include <algorithm>
 
 #include "sched/inside.h"
@@ -54,13 +55,14 @@ void Planner::Inside::show_counters() {
         CounterCard card{.of = state.of,
                          .used = state.used,
                          .holders = static_cast<std::int64_t>(state.holders.size())};
-        for (const auto& [workload, amount] : state.holders) card.largest.push_back({workload, amount});
+        for (const auto& [workload, amount] : state.holders)
+            card.largest.push_back({workload, amount});
         const auto larger = [](const CounterHolder& a, const CounterHolder& b) {
             return a.amount != b.amount ? a.amount > b.amount : a.workload < b.workload;
         };
         const std::size_t shown = std::min(card.largest.size(), holders_shown);
-        std::ranges::partial_sort(card.largest,
-                                  card.largest.begin() + static_cast<std::ptrdiff_t>(shown), larger);
+        std::ranges::partial_sort(
+            card.largest, card.largest.begin() + static_cast<std::ptrdiff_t>(shown), larger);
         card.largest.resize(shown);
         published.tables.counters.put(number, std::make_shared<const CounterCard>(std::move(card)),
                                       published.stamp);

@@ -25,10 +25,11 @@ namespace tandem::sched {
 //   hold         capacity kept by a pool or a person, without a workload
 enum class EntryKind : std::uint8_t { allocation, claim, reservation, hold };
 
-// A counter beside devices that a workload stands in while it holds capacity, and how far the counter may go for
-// it to start. They are counted by (bound, name, at, devices).
+// A counter beside devices that a workload stands in while it holds capacity, and how far the
+// counter may go for it to start. They are counted by (bound, name, at, devices).
 struct Permit {
-    // license_short | array_limit | user_limit | project_limit | queue_limit: what it waits for where it is full
+    // license_short | array_limit | user_limit | project_limit | queue_limit: what it waits for
+    // where it is full
     model::ReasonCode bound = model::ReasonCode::license_short;
     std::string name{};    // of the license, array, user, project or queue
     std::string at{};      // of a user: where, "project/P" or "queue/Q"; empty: everywhere

@@ -31,7 +31,8 @@ std::vector<WaitingLine> Snapshot::waiting_lines(std::string_view queue, std::si
                std::tie(a.priority, b.submitted, b.workload);
     });
     if (lines.size() > limit) lines.resize(limit);
-    for (std::size_t i = 0; i < lines.size(); ++i) lines[i].position = static_cast<std::int64_t>(i) + 1;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        lines[i].position = static_cast<std::int64_t>(i) + 1;
     return lines;
 }
 

@@ -22,13 +22,15 @@ std::string check_array(const model::Job& job) {
     if (!job.status.elements) return fmt::format("B: array {} counts nothing", job.meta.name);
     const model::ElementCounts& counts = *job.status.elements;
     const std::int64_t sum = counts.pending + counts.running + counts.over();
-    if (sum != counts.made || counts.made > counts.total || counts.pending < 0 || counts.running < 0)
-        return fmt::format("B: array {} made {} of {} elements and counts {}", job.meta.name, counts.made,
-                           counts.total, sum);
+    if (sum != counts.made || counts.made > counts.total || counts.pending < 0 ||
+        counts.running < 0)
+        return fmt::format("B: array {} made {} of {} elements and counts {}", job.meta.name,
+                           counts.made, counts.total, sum);
     const std::int64_t cap = job.spec.array->max_running;
     // Elements that wait for their outputs have given back what they held.
     if (cap > 0 && job.spec.outputs.empty() && counts.running > cap)
-        return fmt::format("C12: {} elements of array {} run, {} may", counts.running, job.meta.name, cap);
+        return fmt::format("C12: {} elements of array {} run, {} may", counts.running,
+                           job.meta.name, cap);
     return {};
 }
 
@@ -39,13 +41,16 @@ std::string check_counters(const core::State& state) {
     for (const auto& [id, job] : state.table<model::Job>().rows()) {
         const bool collects = job.status.reason.code == model::ReasonCode::collecting_outputs;
         if (!model::holds_capacity(job.status.phase) || job.spec.array || collects) continue;
-        if (const auto held = job.spec.licenses.find("seats"); held != job.spec.licenses.end()) seats += held->second;
+        if (const auto held = job.spec.licenses.find("seats"); held != job.spec.licenses.end())
+            seats += held->second;
         running[job.spec.queue] += 1;
     }
-    if (seats > seats_there) return fmt::format("C13: {} seats are held, there are {}", seats, seats_there);
+    if (seats > seats_there)
+        return fmt::format("C13: {} seats are held, there are {}", seats, seats_there);
     for (const char* queue : {"team-a", "team-b"})
         if (running[queue] > queue_running_max)
-            return fmt::format("C13: {} jobs of queue {} run, {} may", running[queue], queue, queue_running_max);
+            return fmt::format("C13: {} jobs of queue {} run, {} may", running[queue], queue,
+                               queue_running_max);
     return {};
 }
 

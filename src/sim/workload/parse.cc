@@ -315,7 +315,9 @@ Result<Deed> parse_act(const Value& body, const std::string& field) {
     TANDEM_LET(priority, group.text("priority"));
     TANDEM_TRY(group.nothing_else());
     const auto act = model::parse_enum<model::JobAct>(verb);
-    if (!act) return invalid_field(group.at("verb"), fmt::format("\"{}\" is nothing to do to a job", verb));
+    if (!act)
+        return invalid_field(group.at("verb"),
+                             fmt::format("\"{}\" is nothing to do to a job", verb));
     Act wanted{.job = job, .act = *act};
     if (!priority.empty()) {
         const auto number = parse_integer(priority);

@@ -32,7 +32,8 @@ std::vector<std::string> names_of(const Job& job) {
     if (!job.spec.array) return {job.meta.name};
     std::vector<std::string> names;
     if (const auto indices = model::array_indices(*job.spec.array, "spec.array"))
-        for (std::int64_t index : *indices) names.push_back(fmt::format("{}-{}", job.meta.name, index));
+        for (std::int64_t index : *indices)
+            names.push_back(fmt::format("{}-{}", job.meta.name, index));
     return names;
 }
 
@@ -123,8 +124,8 @@ void Runner::operator()(const Remove& remove) {
 }
 
 void Runner::operator()(const Act& act) {
-    const auto refused = stage.submit(
-        {model::ActOnJob{{model::Kind::job, "default", "default", act.job}, act.act, act.priority}});
+    const auto refused = stage.submit({model::ActOnJob{
+        {model::Kind::job, "default", "default", act.job}, act.act, act.priority}});
     if (refused) wrong(fmt::format("was refused: {}", refused->message));
 }
 

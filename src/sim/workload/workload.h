@@ -37,7 +37,8 @@ struct Behaviour {
 struct Submit {
     std::vector<model::Object> objects{};
     Behaviour behaviour{};
-    std::optional<std::string> refused{};  // the field that must be named, or the code where none is
+    std::optional<std::string>
+        refused{};  // the field that must be named, or the code where none is
 };
 struct Remove {
     model::Kind kind = model::Kind::queue;
