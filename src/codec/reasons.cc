@@ -28,7 +28,7 @@ constexpr Sentence catalogue[] = {
      "|目前资源不足[（紧缺：{short}）][：{places} 个副本中可放下 {placesFree} "
      "个]；有足够空闲时启动"},
     {"can never start on today's machines: needs {needed} of {flavor}"
-     "[, the most that could ever be given is {largest}]"
+     "[, the most that could ever be given is {largest}][ in one {level}]"
      "|can never start on today's machines[: {members} replicas, {membersThatFit} would fit]",
      "在现有机器上永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"
      "|在现有机器上永远无法启动[：{members} 个副本，最多放得下 {membersThatFit} 个]"},

@@ -37,9 +37,34 @@ void change_amount(Amount& amount, std::int64_t by, const Slot& slot, int sign) 
 
 }  // namespace
 
-std::int32_t Dev::free(View view) const {
-    const std::int32_t used = view == View::now ? occupied : occupied - leaving;
-    return std::max(0, 1000 - used - claimed);
+std::int64_t Dev::free_thousandths(View view) const {
+    const std::int64_t beyond =
+        (view == View::now ? beyond_occupied : beyond_occupied - beyond_leaving) + beyond_claimed;
+    return std::max<std::int64_t>(0, unused(view) * memory - beyond);
+}
+
+std::int32_t Dev::free_by_memory(View view) const {
+    if (memory == 0) return 0;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(free_thousandths(view) / memory, 1000));
+}
+
+bool Dev::takes(std::int64_t milli, std::int64_t memory_bytes, int project, View view) const {
+    if (!healthy || stayers == 0 || stay_project != project) return false;
+    if (memory_bytes == 0 ? free(view) < milli
+                          : unused(view) < milli || free_memory(view) < memory_bytes)
+        return false;
+    return view == View::future || leavers == 0 || leave_project == project;
+}
+
+bool Dev::is_free_for(const Share& share) const {
+    if (occupied + share.milli > 1000) return false;
+    if (odd > 0 || share.memory_bytes > 0) {
+        const std::int64_t left = (1000 - occupied) * memory - beyond_occupied;
+        const std::int64_t asked =
+            share.memory_bytes > 0 ? share.memory_bytes * 1000 : share.milli * memory;
+        if (left < asked) return false;
+    }
+    return true;
 }
 
 void Buckets::move(int node, std::int32_t from, std::int32_t to) {
@@ -119,7 +144,8 @@ void Capacity::make_cells(NodeState& node, const NodeFacts& facts, const Owners&
         Dev dev{.index = device.index,
                 .flavor = device.flavor,
                 .owner = owner,
-                .healthy = device.healthy};
+                .healthy = device.healthy,
+                .memory = device.memory_bytes};
         if (owner != no_name) {
             const int domain = need_domain(owner, device.flavor);
             const auto cell = std::ranges::find(node.cells, domain, &Cell::domain);
@@ -166,6 +192,7 @@ void Capacity::settle(int position, Cell& cell, const Cell& before) {
 
 void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, int sign) {
     const auto milli = static_cast<std::int32_t>(share.milli * sign);
+    if (share.memory_bytes > 0) change_memory(device, slot, share, sign);
     if (slot.kind == EntryKind::allocation) {
         device.occupied += milli;
         if (slot.leaving) device.leaving += milli;
@@ -179,6 +206,20 @@ void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, 
     sharers += sign;
     if (slot.pinned && !slot.leaving) device.pinned += sign;
     project = sharers == 0 ? no_name : slot.project;
+}
+
+void Capacity::change_memory(Dev& device, const Slot& slot, const Share& share, int sign) {
+    const std::int64_t beyond =
+        (share.memory_bytes * 1000 - share.milli * device.memory) * sign;
+    if (slot.kind == EntryKind::allocation) {
+        device.beyond_occupied += beyond;
+        if (slot.leaving) device.beyond_leaving += beyond;
+    } else if (!slot.leaving) {
+        device.beyond_claimed += beyond;
+    } else {
+        return;
+    }
+    device.odd += sign;
 }
 
 void Capacity::change(const Slot& slot, int sign) {

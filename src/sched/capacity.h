@@ -14,6 +14,7 @@
 //  there.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -44,8 +45,34 @@ struct Dev {
     std::int32_t pinned = 0;     // of the stayers: never asked to leave
     int stay_project = no_name;  // a shared device has one project
     int leave_project = no_name;
-    std::int32_t free(View view) const;
+    std::int64_t memory = 0;  // bytes
+    // Memory that shares have beyond their part of the device, in thousandths of a byte.
+    std::int64_t beyond_occupied = 0;
+    std::int64_t beyond_leaving = 0;
+    std::int64_t beyond_claimed = 0;
+    std::int32_t odd = 0;  // entries with memory of their own choice
+    // For shares with their part of the memory.
+    std::int32_t free(View view) const {
+        return odd == 0 ? unused(view) : std::min(unused(view), free_by_memory(view));
+    }
+    std::int32_t unused(View view) const {
+        return std::max(0, 1000 - (view == View::now ? occupied : occupied - leaving) - claimed);
+    }
+    std::int64_t free_memory(View view) const { return free_thousandths(view) / 1000; }
+    bool is_whole_free(View view) const {
+        return healthy && claimed == 0 &&
+               (view == View::now ? occupied == 0 : occupied == leaving);
+    }
+    // In use, and takes a share more of this project: nobody of another project is on it, nor on
+    // its way to it. memory_bytes 0: its part.
+    bool takes(std::int64_t milli, std::int64_t memory_bytes, int project, View view) const;
+    // Physically free for a claim that has its place here.
+    bool is_free_for(const Share& share) const;
     bool operator==(const Dev&) const = default;
+
+  private:
+    std::int64_t free_thousandths(View view) const;  // of a byte
+    std::int32_t free_by_memory(View view) const;
 };
 struct Cell {
     int domain = -1;
@@ -136,6 +163,7 @@ class Capacity {
     static Dev* find_device(NodeState& node, std::int64_t index);
     void change(const Slot& slot, int sign);
     void change_device(Dev& device, const Slot& slot, const Share& share, int sign);
+    static void change_memory(Dev& device, const Slot& slot, const Share& share, int sign);
     void make_cells(NodeState& node, const NodeFacts& facts, const Owners& owners, int shared_pool);
     void enlist(int position, bool in);
     void settle(int position, Cell& cell, const Cell& before);

@@ -5,7 +5,7 @@
 
 #include "base/quantity.h"
 #include "sched/bounds.h"
-#include "sched/inside.h"
+#include "sched/rules.h"
 
 namespace tandem::sched {
 
@@ -42,7 +42,7 @@ Finding Planner::Inside::find_cause(int class_index, const Attempt& attempt) {
         finding.code = ReasonCode::queue_stopped;
     if (finding.code != ReasonCode::none) return finding;
     for (const ShapePart& part : group.key.shape) {
-        if (!never_fits(view, part)) continue;
+        if (!never_fits(view, part) && !never_by_rules(view, part)) continue;
         const PoolFacts& pool = pools.at(view.pool);
         const bool filling = pool.form != model::Form::shared &&
                              static_cast<std::int64_t>(pool.held.size()) < pool.devices;
@@ -70,6 +70,10 @@ Finding Planner::Inside::cause_of(const ClassView& view, const Shortage& shortag
     finding.code = shortage.code;
     finding.flavor = shortage.flavor;
     finding.needed = shortage.needed;
+    if (is_rule_of_places(shortage.code)) {
+        finding.placing = shortage.placing;
+        finding.members = shortage.members;
+    }
     if (shortage.code != ReasonCode::quota_exhausted || shortage.bound.node < 0) return finding;
     const auto name_at = [&](int node) {
         return quota.nodes()[static_cast<std::size_t>(node)].name;
@@ -112,6 +116,12 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
                 add("project", names.text(finding.project));
             break;
         }
+        case ReasonCode::no_topology_domain:
+        case ReasonCode::no_even_spread:
+        case ReasonCode::no_allowed_company:
+            reason.params = params_of(finding.code, *placings.at(finding.placing).rules,
+                                      finding.members);
+            break;
         default:
             if (finding.code == ReasonCode::quota_exhausted ||
                 finding.code == ReasonCode::quota_too_small || finding.code == ReasonCode::behind)

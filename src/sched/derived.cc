@@ -86,6 +86,7 @@ void Planner::Inside::build() {
     builds += 1;
     dirty = false;
     profiles_stale = true;
+    topologies.clear();
     some_run_least = std::ranges::any_of(
         queues, [](const auto& queue) { return queue.second.min_run_ms > 0; });
     unshown.tables = true;
@@ -166,6 +167,7 @@ void Planner::Inside::wake_after_release(const Slot& slot) {
     if (dirty) return;  // the build will wake everybody
     wake_permitted(slot);
     wake_node(slot.node);
+    if (slot.placing != no_name) waiting.wake({WakeOn::company, 0});
     const int flavor_row = quota.flavor_row(slot.flavor);
     if (flavor_row < 0) return;
     for (int node = quota.find(slot.queue); node >= 0; node = quota.nodes()[spot(node)].parent) {
@@ -182,12 +184,15 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
                  .length = demand.length.ms,
                  .preemptible = demand.preemptible,
                  .permits = permits.intern(names, demand.permits),
-                 .forced = demand.forced};
+                 .forced = demand.forced,
+                 .placing = intern_placing(demand.placing)};
+    const bool may_meet =
+        demand.placing.rules && demand.placing.rules->sharing == model::Sharing::allowed;
     key.shape.reserve(demand.parts.size());
     for (const DemandPart& part : demand.parts) {
         key.shape.push_back({part.count, part.each.devices, intern_choice(part.each.flavor),
                              part.each.cpu_milli, part.each.memory_bytes,
-                             intern_rule(part.each)});
+                             intern_rule(part.each), part.each.device_memory_bytes, may_meet});
     }
     return key;
 }
@@ -231,8 +236,13 @@ const ClassView& Planner::Inside::view_of(int class_index) {
              !admits(pool->second.projects, group.key.project)) {
         view.closed = model::ReasonCode::not_allowed_in_pool;
     }
+    view.placing = group.key.placing;
+    view.company = has_company(view.placing) ? view.placing : no_name;
+    view.by_rules = view.placing != no_name;
     const std::vector<int>& domains = capacity.domains_of(view.pool);
     for (const ShapePart& part : group.key.shape) {
+        view.by_rules = view.by_rules || part.device_memory > 0 ||
+                        !rule_of(part.rule).affinity.preferred.empty();
         view.parts.push_back({.asked = part.flavor, .rule = part.rule});
         const FlavorChoice& choice = choice_of(part.flavor);
         int flavor = choice.single();

@@ -29,6 +29,7 @@ struct DeviceFacts {
     std::int64_t index = 0;
     int flavor = no_name;
     bool healthy = true;
+    std::int64_t memory_bytes = 0;
     bool operator==(const DeviceFacts&) const = default;
 };
 struct NodeFacts {
@@ -47,6 +48,8 @@ struct NodeFacts {
 struct NodeRule {
     model::Labels selector{};
     std::vector<std::string> tolerations{};
+    model::NodeAffinity affinity{};
+    bool selects_some() const { return !selector.empty() || !affinity.required.empty(); }
     bool admits(const model::Labels& labels, const std::vector<std::string>& taints) const;
     bool admits(const NodeFacts& node) const { return admits(node.labels, node.taints); }
 };
@@ -65,6 +68,7 @@ struct PoolFacts {
     std::int64_t devices = 0;
     model::PlacementPolicy placement = model::PlacementPolicy::tandem;
     std::vector<DeviceKey> held{};  // sorted
+    std::vector<std::string> levels{};  // labels of nodes, widest first
     bool operator==(const PoolFacts&) const = default;
 };
 
@@ -118,6 +122,7 @@ std::optional<Instant> next_eviction(const model::QueuePreemption& policy,
 struct Share {
     std::int64_t device = 0;  // index in its node
     std::int64_t milli = 0;
+    std::int64_t memory_bytes = 0;  // 0: its part of the device's memory
     bool operator==(const Share&) const = default;
 };
 struct Slot {
@@ -132,6 +137,7 @@ struct Slot {
     int pool = no_name;
     int project = no_name;
     int permits = no_name;  // list of permits.h
+    int placing = no_name;  // of work that others select, or that keeps them away
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     std::int64_t milli = 0;  // sum of shares

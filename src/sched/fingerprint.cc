@@ -2,6 +2,8 @@
 #include "sched/fingerprint.h"
 
 #include "base/digest.h"
+#include "sched/affinity.h"
+#include "sched/by_rules.h"
 
 namespace tandem::sched {
 namespace {
@@ -32,7 +34,8 @@ std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& fact
     for (const auto& [label, value] : facts.labels) print << text_print(label) << text_print(value);
     for (const std::string& taint : facts.taints) print << text_print(taint);
     for (const DeviceFacts& device : facts.devices) {
-        print << device.index << names.fingerprint(device.flavor) << flag(device.healthy);
+        print << device.index << names.fingerprint(device.flavor) << flag(device.healthy)
+              << device.memory_bytes;
     }
     return print.value();
 }
@@ -43,6 +46,7 @@ std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& fact
           << sum_of(names, facts.projects) << names.fingerprint(facts.from)
           << names.fingerprint(facts.flavor) << facts.devices
           << static_cast<std::int64_t>(facts.placement);
+    for (const std::string& level : facts.levels) print << text_print(level);
     std::uint64_t held = 0;
     for (const DeviceKey& key : facts.held) {
         Fingerprint one;
@@ -84,7 +88,8 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
           << names.fingerprint(slot.pool) << names.fingerprint(slot.project)
           << names.fingerprint(slot.permits) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);
-    for (const Share& share : slot.shares) print << share.device << share.milli;
+    for (const Share& share : slot.shares) print << share.device << share.milli << share.memory_bytes;
+    if (slot.placing != no_name) print << names.fingerprint(slot.placing);
     return print.value();
 }
 
@@ -105,7 +110,10 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
         for (const auto& [label, value] : part.each.node_selector)
             print << text_print(label) << text_print(value);
         for (const std::string& taint : part.each.tolerations) print << text_print(taint);
+        if (!part.each.node_affinity.empty()) print << text_print(text_of(part.each.node_affinity));
+        print << part.each.device_memory_bytes;
     }
+    if (demand.placing.rules) print << text_print(text_of(*demand.placing.rules));
     return print.value();
 }
 

@@ -95,6 +95,11 @@ struct Planner::Inside::Hunt {
     // Nothing: proved that no set would do. Empty: nodes and quota have room without anybody.
     std::optional<std::vector<Victim>> select(Prospect& prospect);
     std::optional<std::vector<Victim>> choose(Prospect& prospect);
+    // by_rules_hunt.cc: inside one domain, where all must be in one.
+    std::optional<std::vector<Victim>> choose_by_rules(const Prospect& prospect);
+    std::vector<Scope> scopes_to_clear() const;
+    bool could_hold(const Scope& scope) const;
+    std::vector<Victim> clear(std::span<const Victim> here, std::span<const Victim> victims);
     std::vector<Victim> select_by_placing(std::span<const Victim> victims);
     bool free_quota(std::span<const Victim> victims, std::vector<Victim>& list);
     void drop_unneeded(std::vector<Victim>& list, Prospect* prospect);
@@ -106,7 +111,9 @@ struct Planner::Inside::Hunt {
 
     bool evict(const Victim& victim);  // or, a second time, lets it stay
     bool is_structural() const {
-        return demand.parts.size() == 1 && demand.parts[0].each.devices > 0;
+        const std::int64_t devices = demand.parts[0].each.devices;
+        const bool odd = devices < 1000 && inside.odd_slots > 0;
+        return demand.parts.size() == 1 && devices > 0 && !view.by_rules && !odd;
     }
     bool fits();
     bool fits_after(std::span<const Victim> list);

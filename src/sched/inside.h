@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "sched/by_rules.h"
 #include "sched/capacity.h"
 #include "sched/decay.h"
 #include "sched/facts.h"
@@ -88,6 +89,9 @@ struct ClassView {
         model::ReasonCode::none;  // why it may not be placed whatever is free
     std::vector<Need> needs{};
     std::vector<PartView> parts{};
+    int placing = no_name;   // what it asks of its places
+    int company = no_name;   // the same where others must heed it
+    bool by_rules = false;   // nodes are looked at one by one (by_rules.cc)
 
     int permits = no_name;
     bool forced = false;
@@ -107,6 +111,8 @@ struct Shortage {
     QuotaBound bound{};
     bool of_cpu_or_memory = false;
     int rule = no_name;  // which nodes were looked at
+    int placing = no_name;
+    std::int64_t members = 0;
 };
 
 // One attempt to place a demand whole.
@@ -115,6 +121,7 @@ struct Attempt {
     EntryKind kind = EntryKind::allocation;
     int only_flavor = no_name;    // parts without a single flavor take this one
     bool within_nominal = false;  // without borrowing
+    std::optional<Scope> only_scope{};
     std::vector<WakeKey> keys{};  // what could change a failure
     std::vector<Shortage> shortages{};
     struct Placed {
@@ -125,6 +132,9 @@ struct Attempt {
     std::vector<Placed> placed{};
     void add_key(WakeKey key);
 };
+
+// Parts in the order of their placement: those that are hardest to place come first.
+std::vector<std::size_t> order_of(const Demand& demand);
 
 struct Planner::Inside {
     // --- primary ---
@@ -149,6 +159,9 @@ struct Planner::Inside {
     std::set<int> remembered{};          // queues whose use or bucket changed since forget()
     std::unordered_map<int, NodeRule> rules{};  // by the name of their text
     Permits permits{};
+    std::unordered_map<int, PlacingRef> placings{};  // likewise
+    std::int64_t odd_slots = 0;  // with memory of devices of their own choice
+    std::set<int> social_slots{};  // of work that others select or that keeps them away
     // --- derived ---
     std::unordered_map<MixKey, std::int64_t, MixKeyHash> asked_counts{};
     std::map<int, std::int64_t> capacity_by_flavor{};  // healthy milli-devices
@@ -159,6 +172,7 @@ struct Planner::Inside {
     std::map<int, Duration> half_lives{};  // own or inherited, of queues that have one
     std::int64_t tainted_nodes = 0;
     mutable std::map<int, NodeBitmap> admitted{};  // by rule; of nodes that are there
+    mutable std::map<int, Topology> topologies{};  // by pool; dropped when a node changes
     bool dirty = true;
     std::int64_t builds = 0;
     int shared_pool = no_name;
@@ -299,6 +313,30 @@ struct Planner::Inside {
               const Demand& demand, std::size_t part, Attempt& attempt);
     void write(const Demand& demand, Attempt& attempt, Placement& out) const;
 
+    // by_rules.cc, by_rules_preempt.cc
+    struct Rules;
+    int intern_placing(const PlacingRef& placing);
+    bool has_company(int placing) const;
+    const Topology& topology_of(int pool) const;
+    bool place_by_rules(const ClassView& view, const Demand& demand, Attempt& attempt, Plan& plan);
+    Rules rules_for(const ClassView& view, const Demand& demand, View when) const;
+    bool put_in_scope(Rules& rules, std::size_t part, int domain, const Scope& scope,
+                      Attempt& attempt, Plan& plan);
+    bool put_part(Rules& rules, std::size_t part, const Scope& scope, Attempt& attempt, Plan& plan);
+    bool put_members(Rules& rules, std::size_t part, int domain, const std::vector<Site>& sites,
+                     const Scope& scope, Attempt& attempt, Plan& plan);
+    std::vector<Site> list_sites(const Rules& rules, std::size_t part, int domain,
+                                 const Attempt& attempt, Plan& plan) const;
+    std::int64_t members_at(int position, const Rules& rules, std::size_t part, int domain,
+                            const Attempt& attempt) const;
+    std::vector<Share> pick_devices(int position, const Rules& rules, std::size_t part, int domain,
+                                    const Attempt& attempt) const;
+    std::vector<int> open_flavors(const ClassView& view, const Demand& demand, std::size_t part,
+                                  const std::vector<int>& tier, Attempt& attempt, Plan& plan);
+    Shortage shortage_by_rules(const Rules& rules, std::size_t part, int domain,
+                               const std::vector<Site>& sites) const;
+    bool never_by_rules(const ClassView& view, const ShapePart& part);
+
     // headway.cc
     // Would what stands placed by `attempt` put off the first of its queue?
     bool delays_head(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
@@ -367,6 +405,7 @@ struct Planner::Inside {
     void show_queue(int node);
     void show_queues();
     void show_node(int name);
+    void show_neighbours(int name, NodeCard& room) const;
     void show_domains();
     void show_holder(RowId workload);
     void show_class(int class_index, MemberChanges& edit);

@@ -21,8 +21,12 @@ bool is_plain(const ClassKey& key) {
 
 std::int64_t members_on_empty(const NodeCard& room, int domain, const ShapePart& part) {
     const auto cell = std::ranges::find(room.cells, domain, &RoomCell::domain);
-    const std::int64_t devices = cell == room.cells.end() ? 0 : cell->devices;
-    return members_on({devices, room.cpu_total, room.memory_total}, part);
+    NodeProfile node{.cpu = room.cpu_total, .memory = room.memory_total};
+    if (cell != room.cells.end()) {
+        node.devices = cell->devices;
+        node.device_memory = cell->device_memory;
+    }
+    return members_on(node, part);
 }
 
 }  // namespace
@@ -60,6 +64,9 @@ Judge::Judge(const SnapshotTables& tables, const ClassCard& card) : tables_(tabl
     else if (!admits(queue_->projects, card.key->project) ||
              !admits(pool_->projects, card.key->project))
         closed_ = ReasonCode::not_allowed_in_pool;
+    by_rules_ = card.placing.rules || std::ranges::any_of(card.key->shape, [](const ShapePart& part) {
+                    return part.device_memory > 0;
+                });
     if (pool_ != nullptr) list_flavors();
 }
 
@@ -163,6 +170,22 @@ void Judge::add_limits(Choice& choice, View view) const {
     }
 }
 
+// On devices in use.
+std::int64_t Judge::share_members(const NodeCard& room, const RoomCell& cell,
+                                  const ShapePart& part, View view) const {
+    std::int64_t sum = 0;
+    for (const SharedDevice& shared : room.shared) {
+        if (shared.domain != cell.domain || shared.project != card_.key->project) continue;
+        const std::int32_t left =
+            part.device_memory == 0 ? shared.free[at(view)] : shared.unused[at(view)];
+        std::int64_t members = left / part.devices;
+        if (part.device_memory > 0)
+            members = std::min(members, shared.memory[at(view)] / part.device_memory);
+        sum += part.may_meet ? members : std::min<std::int64_t>(members, 1);
+    }
+    return sum;
+}
+
 Judge::Candidate Judge::candidate(int name, const NodeCard& room, int domain, const ShapePart& part,
                                   const std::map<int, Taken>& taken, View view,
                                   bool devices_alone) const {
@@ -177,11 +200,9 @@ Judge::Candidate Judge::candidate(int name, const NodeCard& room, int domain, co
         if (part.devices % 1000 == 0) {
             members = found.whole * 1000 / part.devices;
         } else {
-            found.shares = std::ranges::count_if(room.shared, [&](const SharedDevice& shared) {
-                return shared.domain == domain && shared.project == card_.key->project &&
-                       shared.free[at(view)] >= part.devices;
-            });
-            members = found.whole + found.shares;
+            found.shares = share_members(room, *cell, part, view);
+            members = found.whole * meeting({.device_memory = cell->device_memory}, part) +
+                      found.shares;
         }
     }
     if (!devices_alone && part.cpu_milli > 0)
@@ -215,12 +236,13 @@ void Judge::take(const std::vector<Candidate>& candidates, const ShapePart& part
 
 void Judge::add_places(std::size_t index, Choice& choice, std::map<int, Taken>& taken, bool first,
                        View view) const {
+    if (by_rules_) return add_places_by_rules(index, choice, taken, first, view);
     const ShapePart& part = card_.key->shape[index];
     PlaceLack lack{.part = part};
     std::int64_t by_devices = 0;
     lack.part.flavor = choice.flavors[index];
     const NodeRule& rule = (*card_.terms)[index].nodes;
-    lack.some_nodes = tables_.tainted || !rule.selector.empty();
+    lack.some_nodes = tables_.tainted || rule.selects_some();
     lack.selector = &rule.selector;
     if (part.devices > 0) lack.domain = domain_of(lack.part.flavor);
     const DomainCard* domain =
@@ -234,19 +256,20 @@ void Judge::add_places(std::size_t index, Choice& choice, std::map<int, Taken>& 
             lack.fit += counts[g] * static_cast<std::int64_t>(g / size);
             choice.with_room += counts[g];
         }
+        if (first) choice.admitted = domain->usable;
     } else if (domain != nullptr || part.devices == 0) {
         std::vector<Candidate> candidates;
         tables_.nodes.each([&](std::int64_t name, const Card<NodeCard>& room) {
             if (lack.some_nodes && !rule.admits(room->traits->labels, room->traits->taints)) return;
-            if (part.devices == 0 && pool_->name != tables_.shared_pool &&
-                std::ranges::none_of(room->cells, [&](const RoomCell& cell) {
-                    return std::ranges::find(pool_->domains, cell.domain) != pool_->domains.end();
-                }))
-                return;
+            if (part.devices == 0 && !takes_part(*room, -1)) return;
             if (lack.some_nodes)
                 lack.possible =
                     std::min(part.count, lack.possible + members_on_empty(*room, lack.domain, part));
             if (!room->usable) return;
+            const bool has_cell = lack.domain < 0 || std::ranges::find(room->cells, lack.domain,
+                                                                      &RoomCell::domain) !=
+                                                         room->cells.end();
+            choice.admitted += first && has_cell ? 1 : 0;
             const int node = static_cast<int>(name);
             const Candidate found =
                 candidate(node, *room, lack.domain, part, taken, view, false);

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "sched/bounds.h"
+#include "sched/by_rules.h"
 #include "sched/snapshot_tables.h"
 
 namespace tandem::sched {
@@ -30,13 +32,21 @@ struct PlaceLack {
     bool of_cpu_or_memory = false;
     bool some_nodes = false;  // labels or taints keep it off others
     const model::Labels* selector = nullptr;
+    // By rules of places (judge_rules.cc): what binds, and in which domain there is most room.
+    model::ReasonCode rule = model::ReasonCode::none;
+    std::string level{};  // where machines would do but for what belongs together
+    std::string in_domain{};
+    std::int64_t of_domains = 0;
 };
 struct Choice {
     std::vector<int> flavors{};  // by part of the shape; no_name: without devices, or nothing will do
     std::vector<int> domains{};
     std::vector<LimitLack> limits{};
     std::vector<PlaceLack> places{};
-    std::int64_t with_room = 0;  // nodes with room for a member of the first part
+    std::int64_t admitted = 0;   // nodes that a member of the first part may go to
+    std::int64_t with_room = 0;  // of those with room for one
+    std::int64_t in_scope = 0;   // of those in the domain that the first part would take
+    Scope scope{};
     bool fits() const { return limits.empty() && places.empty(); }
     bool never() const;
     std::int64_t missing() const;
@@ -75,6 +85,17 @@ class Judge {
     void add_limits(Choice& choice, View view) const;
     void add_places(std::size_t part, Choice& choice, std::map<int, Taken>& taken, bool first,
                     View view) const;
+    struct Ground;
+    Ground survey(const ShapePart& part, const NodeRule& rule, int domain,
+                  const std::map<int, Taken>& taken, View view) const;
+    void add_places_by_rules(std::size_t part, Choice& choice, std::map<int, Taken>& taken,
+                             bool first, View view) const;
+    std::string domain_text(const Ground& ground, const Scope& scope) const;
+    Company company(DomainNumbers& numbers, View view) const;
+    bool takes_part(const NodeCard& room, int domain) const;
+    void note_places(PlaceLack& lack, Choice& choice, const Ground& ground) const;
+    std::int64_t share_members(const NodeCard& room, const RoomCell& cell, const ShapePart& part,
+                               View view) const;
     Candidate candidate(int name, const NodeCard& room, int domain, const ShapePart& part,
                         const std::map<int, Taken>& taken, View view, bool devices_alone) const;
     void take(const std::vector<Candidate>& candidates, const ShapePart& part,
@@ -89,6 +110,7 @@ class Judge {
     model::ReasonCode closed_ = model::ReasonCode::none;
     std::vector<std::vector<int>> flavors_{};  // of each choice, by part
     bool judges_all_ = true;
+    bool by_rules_ = false;
 };
 
 }  // namespace tandem::sched

@@ -2,6 +2,7 @@
 // Which nodes work may go to: labels that it selects, taints that it tolerates.
 #include <algorithm>
 
+#include "sched/affinity.h"
 #include "sched/inside.h"
 
 namespace tandem::sched {
@@ -11,6 +12,7 @@ bool NodeRule::admits(const model::Labels& labels, const std::vector<std::string
         const auto at = labels.find(label);
         if (at == labels.end() || at->second != value) return false;
     }
+    if (!matches(affinity.required, labels)) return false;
     return std::ranges::all_of(taints, [this](const std::string& taint) {
         return std::ranges::any_of(tolerations, [&taint](const std::string& tolerated) {
             return tolerated == "*" || tolerated == taint;
@@ -20,13 +22,15 @@ bool NodeRule::admits(const model::Labels& labels, const std::vector<std::string
 
 // A rule goes by a text that says all of it; no_name: selects nothing and tolerates nothing.
 int Planner::Inside::intern_rule(const model::Resources& each) {
-    if (each.node_selector.empty() && each.tolerations.empty()) return no_name;
+    if (each.node_selector.empty() && each.tolerations.empty() && each.node_affinity.empty())
+        return no_name;
     std::string text = "rule";
     for (const auto& [label, value] : each.node_selector) text += '\n' + label + '\n' + value;
     text += "\n\n";
     for (const std::string& taint : each.tolerations) text += taint + '\n';
+    text += '\n' + text_of(each.node_affinity);
     const int number = names.intern(text);
-    rules.try_emplace(number, NodeRule{each.node_selector, each.tolerations});
+    rules.try_emplace(number, NodeRule{each.node_selector, each.tolerations, each.node_affinity});
     return number;
 }
 

@@ -11,7 +11,8 @@ std::size_t spot(int index) {
     return static_cast<std::size_t>(index);
 }
 
-// The parts that are hardest to place come first; the order is kept where they are alike.
+}  // namespace
+
 std::vector<std::size_t> order_of(const Demand& demand) {
     std::vector<std::size_t> order(demand.parts.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -23,21 +24,6 @@ std::vector<std::size_t> order_of(const Demand& demand) {
     return order;
 }
 
-bool is_whole_free(const Dev& device, View view) {
-    return device.healthy && device.claimed == 0 &&
-           (view == View::now ? device.occupied == 0 : device.occupied == device.leaving);
-}
-
-// A device in use that takes `milli` more of this project: nobody of another project on it, nor on
-// its way to it.
-bool takes_share(const Dev& device, std::int64_t milli, int project, View view) {
-    if (!device.healthy || device.stayers == 0 || device.stay_project != project) return false;
-    if (device.free(view) < milli) return false;
-    return view == View::future || device.leavers == 0 || device.leave_project == project;
-}
-
-}  // namespace
-
 void Attempt::add_key(WakeKey key) {
     if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
 }
@@ -47,7 +33,9 @@ bool Planner::Inside::place(int class_index, const Demand& demand, Attempt& atte
     const ClassView& view = refresh_parts(class_index);
     attempt.placed.clear();
     if (view.closed != model::ReasonCode::none) return false;
-    if (demand.parts.size() == 1) {
+    if (view.by_rules) {
+        if (place_by_rules(view, demand, attempt, plan)) return true;
+    } else if (demand.parts.size() == 1) {
         if (place_part(view, demand, 0, attempt, plan)) return true;
     } else {
         bool all = true;
@@ -237,9 +225,9 @@ Planner::Inside::Found Planner::Inside::find_room(int index, const ClassView& vi
         for (const Dev& device : capacity.node(choice.node).devices) {
             if (device.owner != domain.pool || device.flavor != domain.flavor) continue;
             const bool open = choice.device_left == 1000
-                                  ? is_whole_free(device, View::now)
+                                  ? device.is_whole_free(View::now)
                                   : device.free(View::now) == choice.device_left &&
-                                        takes_share(device, each.devices, view.project, View::now);
+                                        device.takes(each.devices, 0, view.project, View::now);
             if (open) return {choice.node, {{device.index, each.devices}}};
         }
         return {};
@@ -257,7 +245,7 @@ std::vector<Share> Planner::Inside::whole_devices(const Domain& domain, int node
     for (const Dev& device : capacity.node(node).devices) {
         if (static_cast<std::int64_t>(shares.size()) == count) break;
         if (device.owner != domain.pool || device.flavor != domain.flavor) continue;
-        if (is_whole_free(device, view)) shares.push_back({device.index, 1000});
+        if (device.is_whole_free(view)) shares.push_back({device.index, 1000});
     }
     return shares;
 }
@@ -315,7 +303,7 @@ Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const C
         const Dev* best = nullptr;
         for (const Dev& candidate : state.devices) {
             if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;
-            if (!takes_share(candidate, each.devices, view.project, attempt.view) ||
+            if (!candidate.takes(each.devices, 0, view.project, attempt.view) ||
                 has_mine(attempt, state.name, candidate.index))
                 continue;
             if (best == nullptr || candidate.free(attempt.view) < best->free(attempt.view))
@@ -339,6 +327,7 @@ void Planner::Inside::take(int node, int flavor, std::vector<Share> shares, cons
               .pool = view.pool,
               .project = view.project,
               .permits = view.permits,
+              .placing = view.company,
               .cpu_milli = wanted.each.cpu_milli,
               .memory_bytes = wanted.each.memory_bytes,
               .provisional = true,
@@ -362,7 +351,7 @@ void Planner::Inside::write(const Demand& demand, Attempt& attempt, Placement& o
         replica.flavor = names.text(slot.flavor);
         replica.devices.reserve(slot.shares.size());
         for (const Share& share : slot.shares)
-            replica.devices.push_back({share.device, share.milli});
+            replica.devices.push_back({share.device, share.milli, share.memory_bytes});
     }
 }
 

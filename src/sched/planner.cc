@@ -38,7 +38,7 @@ Slot slot_of(Names& names, const Entry& entry) {
               .memory_bytes = entry.memory_bytes,
               .leaving = entry.leaving};
     for (const model::DeviceShare& share : entry.devices)
-        slot.shares.push_back({share.index, share.milli});
+        slot.shares.push_back({share.index, share.milli, share.memory_bytes});
     slot.shown = std::make_unique<Entry>(entry);
     return slot;
 }
@@ -60,7 +60,8 @@ void Planner::put_node(const model::Node& node) {
                                                        .taints = node.spec.taints});
     for (const model::Device& device : node.status.devices) {
         facts->devices.push_back({device.index, inside_->names.intern(device.flavor),
-                                  device.healthy && device.taken_by.empty()});
+                                  device.healthy && device.taken_by.empty(),
+                                  device.memory_bytes});
     }
     inside_->set_node(inside_->names.intern(node.meta.name), std::move(facts));
     inside_->end_call();
@@ -80,7 +81,8 @@ void Planner::put_pool(const model::Pool& pool) {
                                               .from = names.intern(pool.spec.from),
                                               .flavor = names.intern(pool.spec.flavor),
                                               .devices = pool.spec.devices,
-                                              .placement = pool.spec.placement});
+                                              .placement = pool.spec.placement,
+                                              .levels = pool.spec.topology});
     for (const model::HeldDevice& held : pool.status.held)
         facts->held.push_back({names.intern(held.node), held.index});
     std::ranges::sort(facts->held);
@@ -135,6 +137,7 @@ void Planner::put_entry(const Entry& entry) {
     inside_->intern_choice(entry.asked);
     Slot slot = slot_of(inside_->names, entry);
     slot.permits = inside_->permits.intern(inside_->names, entry.permits);
+    slot.placing = inside_->intern_placing(entry.placing);
     if (const auto same = inside_->entries.find({entry.id, entry.part});
         same != inside_->entries.end()) {
         Slot& before = inside_->slots[spot(same->second)];
@@ -152,6 +155,7 @@ void Planner::put_entry(const Entry& entry) {
     }
     inside_->add_slot(std::move(slot));
     inside_->waiting.wake({WakeOn::leavers_of_pool, inside_->names.find(entry.pool)});
+    if (entry.placing.rules) inside_->waiting.wake({WakeOn::company, 0});
     if (const int node = inside_->quota.find(inside_->names.find(entry.queue));
         node >= 0 && !inside_->dirty) {
         inside_->waiting.wake({WakeOn::borrowers_of_tree, inside_->quota.nodes()[spot(node)].root});
@@ -225,7 +229,7 @@ bool Planner::claim_is_free(RowId id, std::int64_t part) const {
     if (node.memory.total < node.memory.occupied + slot.memory_bytes) return false;
     return std::ranges::all_of(slot.shares, [&](const Share& share) {
         const Dev* device = Capacity::find_device(node, share.device);
-        if (device == nullptr || device->occupied + share.milli > 1000) return false;
+        if (device == nullptr || !device->is_free_for(share)) return false;
         return device->leavers == 0 || device->leave_project == slot.project;
     });
 }

@@ -250,7 +250,9 @@ TEST(Planner, verdict_tells_position_and_what_would_help) {
                                                       .nodes = 1,
                                                       .with_flavor = 1,
                                                       .usable = 1,
+                                                      .admitted = 1,
                                                       .with_room = 0,
+                                                      .cut = "room",
                                                       .free_milli = 1000,
                                                       .total_milli = 4000}));
     ASSERT_EQ(verdict->holders.size(), 1U);

@@ -159,6 +159,7 @@ bool Planner::Inside::Hunt::keeps_shares(std::span<const Victim> list) {
 
 std::optional<std::vector<Victim>> Planner::Inside::Hunt::choose(Prospect& prospect) {
     if (prospect.victims.empty()) return std::nullopt;
+    if (view.by_rules) return choose_by_rules(prospect);
     std::optional<std::vector<Victim>> list{std::vector<Victim>{}};
     if (is_structural()) list = select(prospect);
     if (!list) return std::nullopt;

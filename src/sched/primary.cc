@@ -13,6 +13,11 @@ std::size_t spot(int index) {
     return static_cast<std::size_t>(index);
 }
 
+// A share has at most one device.
+bool is_odd(const Slot& slot) {
+    return !slot.shares.empty() && slot.shares.front().memory_bytes > 0;
+}
+
 // Puts, replaces or removes the facts under a name; what stood there before.
 template <class Facts>
 std::unique_ptr<Facts> exchange(std::map<int, Facts>& table, int name,
@@ -57,6 +62,7 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
         count_devices(nodes.at(name), 1);
         tainted_nodes += nodes.at(name).taints.empty() ? 0 : 1;
     }
+    topologies.clear();
     journal.push_back(NodeBefore{name, std::move(before)});
     if (dirty) return admitted.clear();
     if (gone) {
@@ -192,6 +198,8 @@ int Planner::Inside::add_slot(Slot slot) {
     permits.count(slot.workload, slot.permits, 1);
     slots[spot(index)] = std::move(slot);
     touch(slots[spot(index)]);
+    if (slots[spot(index)].placing != no_name) social_slots.insert(index);
+    odd_slots += is_odd(slots[spot(index)]) ? 1 : 0;
     apply(slots[spot(index)], 1);
     journal.push_back(SlotAdded{index});
     return index;
@@ -214,6 +222,8 @@ void Planner::Inside::remove_slot(int index) {
         if (state.empty()) workloads.erase(slot.workload);
     }
     if (slot.node >= 0) std::erase(slots_of_node[spot(slot.node)], index);
+    if (slot.placing != no_name) social_slots.erase(index);
+    odd_slots -= is_odd(slot) ? 1 : 0;
     auto kept = std::make_unique<Slot>(std::move(slot));
     slots[spot(index)] = {};
     free_slots.push_back(index);

@@ -16,6 +16,20 @@ void keep(const Counts& counts, std::map<int, std::shared_ptr<const ProfileList>
 
 }  // namespace
 
+NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity) {
+    NodeProfile profile{.cpu = node.cpu.total, .memory = node.memory.total};
+    if (domain < 0) return profile;
+    const Domain& here = capacity.domain(domain);
+    for (const Dev& device : node.devices) {
+        if (device.owner != here.pool || device.flavor != here.flavor) continue;
+        profile.device_memory = profile.devices == 0
+                                    ? device.memory
+                                    : std::min(profile.device_memory, device.memory);
+        profile.devices += 1;
+    }
+    return profile;
+}
+
 void Profiles::build(const Capacity& capacity, int shared_pool,
                      const std::function<bool(int)>& admits) {
     Counts domains;
@@ -23,16 +37,15 @@ void Profiles::build(const Capacity& capacity, int shared_pool,
     for (std::size_t position = 0; position < capacity.nodes().size(); ++position) {
         const NodeState& node = capacity.nodes()[position];
         if (!node.present || !admits(static_cast<int>(position))) continue;
-        std::map<int, std::int64_t> devices;
+        std::set<int> in_domains;
         std::set<int> in_pools;
         if (shared_pool != no_name) in_pools.insert(shared_pool);
         for (const Dev& device : node.devices) {
             if (device.owner == no_name) continue;
-            devices[capacity.find_domain(device.owner, device.flavor)] += 1;
+            in_domains.insert(capacity.find_domain(device.owner, device.flavor));
             in_pools.insert(device.owner);
         }
-        for (const auto& [domain, count] : devices)
-            domains[domain][{count, node.cpu.total, node.memory.total}] += 1;
+        for (int domain : in_domains) domains[domain][profile_of(node, domain, capacity)] += 1;
         for (int pool : in_pools) pools[pool][{0, node.cpu.total, node.memory.total}] += 1;
     }
     keep(domains, by_domain_);

@@ -22,16 +22,27 @@ struct NodeProfile {
     std::int64_t devices = 0;
     std::int64_t cpu = 0;
     std::int64_t memory = 0;
+    std::int64_t device_memory = 0;  // of its smallest device
     auto operator<=>(const NodeProfile&) const = default;
 };
 // Kinds of nodes and how many there are of each.
 using ProfileList = std::vector<std::pair<NodeProfile, std::int64_t>>;
 
-// Members of one shape that a node of this kind holds; members of a gang share no device.
+// Members that have shares of one empty device.
+inline std::int64_t meeting(const NodeProfile& node, const ShapePart& shape) {
+    if (shape.device_memory > node.device_memory) return 0;
+    if (!shape.may_meet) return 1;
+    const std::int64_t members = 1000 / shape.devices;
+    return shape.device_memory == 0 ? members
+                                    : std::min(members, node.device_memory / shape.device_memory);
+}
+// Members of one shape that a node of this kind holds; members of a gang share no device, unless
+// they may.
 inline std::int64_t members_on(const NodeProfile& node, const ShapePart& shape) {
     std::int64_t members = std::int64_t{1} << 40;
     if (shape.devices > 0)
-        members = shape.devices >= 1000 ? node.devices * 1000 / shape.devices : node.devices;
+        members = shape.devices >= 1000 ? node.devices * 1000 / shape.devices
+                                        : node.devices * meeting(node, shape);
     if (shape.cpu_milli > 0) members = std::min(members, node.cpu / shape.cpu_milli);
     if (shape.memory_bytes > 0) members = std::min(members, node.memory / shape.memory_bytes);
     return members;
@@ -42,6 +53,9 @@ inline std::int64_t members_on_all(const ProfileList& nodes, const ShapePart& sh
         sum += bounded_product(members_on(node, shape), count);
     return sum;
 }
+
+// What a node would be in a domain with nothing on it; domain -1: without devices.
+NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity);
 
 class Profiles {
   public:

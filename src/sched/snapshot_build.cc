@@ -51,6 +51,8 @@ RoomCell& cell_of(NodeCard& room, int domain) {
 
 void add_device(NodeCard& room, const Dev& device, int domain) {
     RoomCell& cell = cell_of(room, domain);
+    cell.device_memory =
+        cell.devices == 0 ? device.memory : std::min(cell.device_memory, device.memory);
     cell.devices += 1;
     cell.used_milli += 1000 - device.free(View::now);
     if (!device.healthy) return;
@@ -59,11 +61,13 @@ void add_device(NodeCard& room, const Dev& device, int domain) {
     const bool claimed = device.claimed != 0;
     if (!claimed && device.occupied == 0) cell.whole[at(View::now)] += 1;
     if (!claimed && device.occupied == device.leaving) cell.whole[at(View::future)] += 1;
-    if (device.stayers == 0 || device.free(View::future) == 0) return;
+    if (device.stayers == 0 || device.unused(View::future) == 0) return;
     const bool own_alone = device.leavers == 0 || device.leave_project == device.stay_project;
     room.shared.push_back({domain,
                            device.stay_project,
-                           {own_alone ? device.free(View::now) : 0, device.free(View::future)}});
+                           {own_alone ? device.free(View::now) : 0, device.free(View::future)},
+                           {own_alone ? device.unused(View::now) : 0, device.unused(View::future)},
+                           {device.free_memory(View::now), device.free_memory(View::future)}});
 }
 
 }  // namespace
@@ -152,6 +156,7 @@ void Planner::Inside::show_node(int name) {
             if (device.owner == no_name) continue;
             add_device(room, device, capacity.find_domain(device.owner, device.flavor));
         }
+        if (!social_slots.empty()) show_neighbours(name, room);
     }
     const auto add = [&](const NodeCard& some, std::int64_t sign) {
         for (const RoomCell& cell : some.cells) {
@@ -167,6 +172,18 @@ void Planner::Inside::show_node(int name) {
         show(published.tables.nodes, name, std::move(room), published.stamp);
     else
         published.tables.nodes.erase(name, published.stamp);
+}
+
+void Planner::Inside::show_neighbours(int name, NodeCard& room) const {
+    if (spot(name) >= slots_of_node.size()) return;
+    for (int index : slots_of_node[spot(name)]) {
+        const Slot& slot = slots[spot(index)];
+        if (slot.placing == no_name || (slot.leaving && slot.kind != EntryKind::allocation))
+            continue;
+        room.neighbours.push_back(
+            {slot.workload.value, slot.project, slot.leaving, placings.at(slot.placing)});
+    }
+    std::ranges::sort(room.neighbours, {}, &NeighbourCard::workload);
 }
 
 void Planner::Inside::show_domains() {
@@ -208,6 +225,7 @@ void Planner::Inside::show_pools() {
                       .held = static_cast<std::int64_t>(facts.held.size()),
                       .projects = facts.projects,
                       .domains = capacity.domains_of(name),
+                      .levels = facts.levels,
                       .empty = empty_machines().of_pool(name)},
              published.stamp);
     }
@@ -335,6 +353,8 @@ void Planner::Inside::show_class(int class_index, MemberChanges& changes) {
         card.terms = std::make_shared<const std::vector<PartTerms>>(std::move(terms));
         card.permits =
             std::make_shared<const std::vector<PermitNeed>>(permits.needs(group.key.permits));
+        const auto placing = placings.find(group.key.placing);
+        card.placing = placing == placings.end() ? PlacingRef{} : placing->second;
         card.serial = group.serial;
         list_anew(group.key.queue);
     }

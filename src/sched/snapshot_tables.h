@@ -38,6 +38,7 @@ struct PartTerms {
 
 struct ClassCard {
     Card<ClassKey> key{};
+    PlacingRef placing{};
     Card<std::vector<PartTerms>> terms{};  // by part of its shape
     Card<std::vector<PermitNeed>> permits{};
     std::int64_t serial = 0;
@@ -71,17 +72,28 @@ struct QueueCard {
 struct SharedDevice {
     int domain = -1;
     int project = no_name;
-    std::array<std::int32_t, 2> free{};  // by view
+    std::array<std::int32_t, 2> free{};  // by view; for shares with their part of its memory
+    std::array<std::int32_t, 2> unused{};
+    std::array<std::int64_t, 2> memory{};
     bool operator==(const SharedDevice&) const = default;
 };
 struct RoomCell {
     int domain = -1;
     std::int32_t devices = 0;  // whatever their health
+    std::int64_t device_memory = 0;  // of the smallest
     std::int32_t used_milli = 0;
     std::int32_t healthy = 0;  // 0 as well where the node is not usable
     std::int32_t healthy_free_milli = 0;
     std::array<std::int32_t, 2> whole{};  // free whole devices, by view
     bool operator==(const RoomCell&) const = default;
+};
+// Work that others select or that keeps them away.
+struct NeighbourCard {
+    std::int64_t workload = 0;
+    int project = no_name;
+    bool leaving = false;
+    PlacingRef placing{};
+    bool operator==(const NeighbourCard&) const = default;
 };
 struct NodeTraits {
     model::Labels labels{};
@@ -97,6 +109,7 @@ struct NodeCard {
     std::array<std::int64_t, 2> memory_free{};
     std::vector<RoomCell> cells{};
     std::vector<SharedDevice> shared{};
+    std::vector<NeighbourCard> neighbours{};  // in order of workload
     Card<NodeTraits> traits{};  // the same one as long as they are equal
     bool operator==(const NodeCard&) const = default;
 };
@@ -125,6 +138,7 @@ struct PoolCard {
     std::int64_t held = 0;
     std::vector<int> projects{};
     std::vector<int> domains{};  // in order of their flavors' names
+    std::vector<std::string> levels{};  // labels of nodes, widest first
     Card<ProfileList> empty{};   // machines that take its work without devices
     bool operator==(const PoolCard&) const = default;
 };

@@ -23,6 +23,9 @@ struct Want {
     std::int64_t cpu = 0;
     bool preemptible = true;
     Duration length{};  // stated
+    model::JobPlacing placing{};
+    model::NodeAffinity affinity{};
+    std::int64_t device_memory = 0;
 };
 
 class World {
@@ -119,10 +122,15 @@ class World {
                       .submitted = Instant{want.id},
                       .length = want.length,
                       .preemptible = want.preemptible};
-        demand.parts.push_back(
-            {.role = "worker",
-             .count = want.count,
-             .each = {.devices = want.devices, .flavor = want.flavor, .cpu_milli = want.cpu}});
+        demand.parts.push_back({.role = "worker",
+                                .count = want.count,
+                                .each = {.devices = want.devices,
+                                         .flavor = want.flavor,
+                                         .cpu_milli = want.cpu,
+                                         .node_affinity = want.affinity,
+                                         .device_memory_bytes = want.device_memory}});
+        if (want.placing != model::JobPlacing{})
+            demand.placing = {std::make_shared<const model::JobPlacing>(want.placing)};
         wants_[want.id] = want;
         planner.put_demand(demand);
     }
@@ -193,6 +201,8 @@ class World {
                         .cpu_milli = want.cpu,
                         .queue = want.queue,
                         .project = want.project};
+            if (!want.placing.labels.empty() || !want.placing.apart.empty())
+                entry.placing = {std::make_shared<const model::JobPlacing>(want.placing)};
             entry.pool = pool_of_queue(want.queue);
             entry.kind = placement.evictions.empty() ? EntryKind::allocation : EntryKind::claim;
             replicas_[want.id].push_back(entry.id.value);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,14 @@ struct Permit {
     bool operator==(const Permit&) const = default;
 };
 
+// Rules of a job, shared by all that speak of it; equal when they say the same.
+struct PlacingRef {
+    std::shared_ptr<const model::JobPlacing> rules{};
+    bool operator==(const PlacingRef& other) const {
+        return rules == other.rules || (rules && other.rules && *rules == *other.rules);
+    }
+};
+
 struct Entry {
     // Key of an entry is (id, part): id is the WORKLOAD's row id (job or service) and part the
     // replica's rank; for holds id is the pool's row id and part a running number. plan() adds its
@@ -58,6 +67,7 @@ struct Entry {
     std::string project{};
     bool leaving = false;  // a victim or an ended replica: will be gone, still occupies
     std::vector<Permit> permits{};  // of its workload: all of its entries state the same
+    PlacingRef placing{};  // of work that others select or that keeps them away; else empty
     bool operator==(const Entry&) const = default;
 };
 
@@ -91,6 +101,7 @@ struct Demand {
     bool preemptible = true;  // once it runs
     std::vector<Permit> permits{};
     bool forced = false;  // whatever quotas say, and past whoever waits before it
+    PlacingRef placing{};     // empty: none
 };
 
 // A workload that holds capacity and may be asked to leave.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/quantity.h"
+#include "sched/rules.h"
 #include "sched/snapshot.h"
 #include "sched/verdict_writer.h"
 
@@ -62,6 +63,9 @@ Reason VerdictWriter::of_limit(const LimitLack& lack) const {
 // Each part has room by itself; the planner tried, and in its order of filling nodes they have not.
 std::optional<Reason> VerdictWriter::of_finding() const {
     const Finding& finding = card_.finding;
+    if (card_.asleep && is_rule_of_places(finding.code) && card_.placing.rules)
+        return Reason{finding.code,
+                      params_of(finding.code, *card_.placing.rules, finding.members)};
     if (!card_.asleep || finding.code != ReasonCode::no_capacity) return std::nullopt;
     return Reason{finding.code,
                   {{"flavor", flavor_text(finding.flavor)}, {"needed", render_milli(finding.needed)}}};
@@ -88,6 +92,16 @@ Reason VerdictWriter::of_places(const PlaceLack& lack) const {
         if (devices) reason.params.push_back({"largest", amount(lack.possible)});
         reason.params.push_back({"members", number(lack.part.count)});
         reason.params.push_back({"membersThatFit", number(lack.possible)});
+        if (!lack.level.empty()) reason.params.push_back({"level", lack.level});
+        return reason;
+    }
+    if (is_rule_of_places(lack.rule)) {
+        reason = {lack.rule, params_of(lack.rule, *card_.placing.rules, lack.part.count)};
+        reason.params.push_back({"largest", number(lack.fit)});
+        if (!lack.in_domain.empty() && lack.rule != ReasonCode::no_allowed_company)
+            reason.params.push_back({"domain", lack.in_domain});
+        if (lack.rule == ReasonCode::no_topology_domain)
+            reason.params.push_back({"domains", number(lack.of_domains)});
         return reason;
     }
     reason.code = ReasonCode::no_capacity;
@@ -121,7 +135,15 @@ model::Remedy VerdictWriter::remedy(const Choice& choice) const {
                                  {"missing", render_milli(lack.limit.missing)},
                                  {"bound", std::string(name_of(lack.limit.kind))}}});
     for (const PlaceLack& lack : choice.places) {
+        if (lack.rule == ReasonCode::no_even_spread || lack.rule == ReasonCode::no_allowed_company)
+            return {};  // more room alone is not what it lacks
         Reason step{ReasonCode::places, {{"places", number(lack.part.count - lack.fit)}}};
+        if (lack.rule == ReasonCode::no_topology_domain) {
+            step.code = lack.rule;
+            step.params.push_back(
+                params_of(lack.rule, *card_.placing.rules, lack.part.count).front());
+            if (!lack.in_domain.empty()) step.params.push_back({"domain", lack.in_domain});
+        }
         if (lack.part.devices > 0) {
             step.params.push_back({"each", render_milli(lack.part.devices)});
             step.params.push_back({"flavor", flavor_text(lack.part.flavor)});
@@ -150,18 +172,34 @@ Reason VerdictWriter::waiting_for_leavers() const {
     return {ReasonCode::waiting_for_victims, {{"victims", number(leavers)}, {"node", node}}};
 }
 
+// The first step after which too few nodes are left.
+std::string VerdictWriter::cut_of(const Choice& choice, const DomainCard& domain) {
+    if (choice.places.empty()) return {};
+    if (domain.nodes == 0) return "flavor";
+    if (domain.usable == 0) return "usable";
+    const ReasonCode rule = choice.places.front().rule;
+    if (choice.admitted == 0 || rule == ReasonCode::no_allowed_company) return "admitted";
+    return is_rule_of_places(rule) ? "domain" : "room";
+}
+
 void VerdictWriter::add_funnels(const std::vector<Choice>& choices, model::Verdict& verdict) const {
     for (const Choice& choice : choices) {
         for (int index : choice.domains) {
             if (verdict.funnels.size() == choices_shown) return;
             const DomainCard& domain = **tables_.domains.find(index);
+            const bool first = index == choice.domains.front();
             verdict.funnels.push_back(
                 {.pool = text(domain.pool),
                  .flavor = text(domain.flavor),
                  .nodes = static_cast<std::int64_t>(tables_.nodes.size()),
                  .with_flavor = domain.nodes,
                  .usable = domain.usable,
-                 .with_room = index == choice.domains.front() ? choice.with_room : 0,
+                 .admitted = first ? choice.admitted : 0,
+                 .with_room = first ? choice.with_room : 0,
+                 .in_domain = !first                              ? 0
+                              : choice.scope.level == no_level ? choice.with_room
+                                                                  : choice.in_scope,
+                 .cut = first ? cut_of(choice, domain) : std::string{},
                  .free_milli = domain.free_milli,
                  .total_milli = domain.devices * 1000});
         }
@@ -266,7 +304,8 @@ void VerdictWriter::write(model::Verdict& verdict) {
     }
     for (const Choice& choice : choices) {
         if (verdict.remedies.size() == choices_shown) break;
-        verdict.remedies.push_back(remedy(choice));
+        model::Remedy known = remedy(choice);
+        if (!known.steps.empty()) verdict.remedies.push_back(std::move(known));
     }
 }
 

@@ -38,6 +38,7 @@ class VerdictWriter {
     void add_counter_holders(const CounterCard& counter, model::Verdict& verdict) const;
     std::vector<model::Reason> constraints(const Choice& choice) const;
     model::Remedy remedy(const Choice& choice) const;
+    static std::string cut_of(const Choice& choice, const DomainCard& domain);
     void add_funnels(const std::vector<Choice>& choices, model::Verdict& verdict) const;
     void add_protections(const Choice& choice, model::Verdict& verdict) const;
     int reclaim_level(const std::map<int, std::int64_t>& needs) const;

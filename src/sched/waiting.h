@@ -28,6 +28,8 @@ struct ShapePart {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_bytes = 0;
     int rule = no_name;  // which nodes it may go to
+    std::int64_t device_memory = 0;  // of a share; 0: its part of the device's
+    bool may_meet = false;           // members may have shares of one device
     auto operator<=>(const ShapePart&) const = default;
 };
 struct ClassKey {
@@ -40,6 +42,7 @@ struct ClassKey {
     bool preemptible = true;
     int permits = no_name;  // list of permits.h
     bool forced = false;
+    int placing = no_name;  // name of what it asks of its places
     std::vector<ShapePart> shape{};
     auto operator<=>(const ClassKey&) const = default;
 };
@@ -47,7 +50,7 @@ struct ClassKey {
 // A counter that may wake a class: a domain's or pool's free capacity, usage of a quota row, those
 // who could be asked to leave in a queue or in a tree, anything that may take what leavers of a
 // pool give back; a time that a plan said; the one for whose start others of
-// its queue wait; a counter of permits.h.
+// its queue wait; a counter of permits.h; work that others select or that keeps them away.
 enum class WakeOn : std::uint8_t {
     domain,
     pool,
@@ -57,7 +60,8 @@ enum class WakeOn : std::uint8_t {
     leavers_of_pool,
     time,
     head_of_queue,
-    permit
+    permit,
+    company
 };
 struct WakeKey {
     WakeOn on = WakeOn::domain;
@@ -75,6 +79,8 @@ struct Finding {
     std::int64_t needed = 0;  // milli-devices, or of the counter
     int counter = no_name;    // the one that is full
     std::int64_t limit = 0;   // of it
+    int placing = no_name;    // rules of places that can't be kept, for so many members
+    std::int64_t members = 0;
     bool operator==(const Finding&) const = default;
 };
 
