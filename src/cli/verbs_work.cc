@@ -97,7 +97,7 @@ std::string amount_of(const Value& item, std::string_view milli) {
 std::string funnel_lines(const Value& why, codec::Language language) {
     std::string text;
     if (const Value* funnels = why.find("funnels"))
-        for (const Value& funnel : funnels->items)
+        for (const Value& funnel : funnels->items) {
             text += say(language,
                         "  nodes: {} in all, {} with {} of pool {}, {} of them usable, {} with room "
                         "for a replica; {} of {} devices are free\n",
@@ -105,6 +105,15 @@ std::string funnel_lines(const Value& why, codec::Language language) {
                         printable(text_at(funnel, "flavor")), printable(text_at(funnel, "pool")),
                         number_at(funnel, "usable"), number_at(funnel, "withRoom"),
                         amount_of(funnel, "freeMilli"), amount_of(funnel, "totalMilli"));
+            const std::string cut = text_at(funnel, "cut");
+            if (cut == "admitted")
+                text += say(language,
+                            "  of those usable, {} are admitted by labels, taints and other work\n",
+                            number_at(funnel, "admitted"));
+            if (cut == "domain")
+                text += say(language, "  of those with room, {} are in the best domain\n",
+                            number_at(funnel, "inDomain"));
+        }
     return text;
 }
 

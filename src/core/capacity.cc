@@ -17,9 +17,23 @@ ledger::Attribution attribution_of(const model::Replica& replica) {
             .epoch = replica.status.epoch};
 }
 
+namespace {
+
+// Where others must heed it: what they select it by, and what it keeps away.
+sched::PlacingRef placing_of(const model::Job* job) {
+    if (!job || !job->spec.placing) return {};
+    const model::JobPlacing& placing = *job->spec.placing;
+    if (placing.labels.empty() && placing.apart.empty()) return {};
+    return {std::make_shared<const model::JobPlacing>(placing)};
+}
+
+}  // namespace
+
 sched::Entry entry_of(const State& state, const model::Replica& replica, sched::EntryKind kind,
                       const std::string& flavor) {
-    const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
+    const model::Job* job = replica.spec.owner_kind == model::Kind::job
+                                ? state.table<model::Job>().find(replica.spec.owner_id)
+                                : nullptr;
     return {.id = replica.spec.owner_id,
             .part = replica.spec.rank,
             .kind = kind,
@@ -33,7 +47,8 @@ sched::Entry entry_of(const State& state, const model::Replica& replica, sched::
             .queue = replica.spec.queue,
             .pool = replica.spec.pool,
             .project = replica.meta.project,
-            .permits = job ? held_permits_of(state, *job) : std::vector<sched::Permit>{}};
+            .permits = job ? held_permits_of(state, *job) : std::vector<sched::Permit>{},
+            .placing = placing_of(job)};
 }
 
 void claim(Turn& turn, const model::Replica& replica, const sched::Placement& placement, const std::string& flavor) {

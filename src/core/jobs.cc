@@ -58,6 +58,8 @@ sched::Demand demand_of(const State& state, const Job& job) {
                          .preemptible = job.spec.preemptible,
                          .permits = permits_of(state, job),
                          .forced = forced};
+    if (job.spec.placing)
+        demand.placing = {std::make_shared<const model::JobPlacing>(*job.spec.placing)};
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
         demand.parts.push_back(

@@ -86,6 +86,38 @@ Status frozen(bool same, std::string field, std::string_view why) {
     return fail(ErrorCode::conflict, fmt::format("can't be changed: {}", why), std::move(field));
 }
 
+// Levels are those of the pool behind the job's queue.
+Status check_level(const Pool& pool, const std::string& level, const std::string& field) {
+    if (level.empty() || level == model::host_level) return {};
+    std::string known;
+    for (const std::string& label : pool.spec.topology) {
+        if (model::level_name(label) == level) return {};
+        known += std::string(model::level_name(label)) + ", ";
+    }
+    return invalid_field(field, fmt::format("\"{}\" is no level of pool \"{}\": it has {}host", level,
+                                            pool.meta.name, known));
+}
+
+Status check_placing(const State& state, const Job& job) {
+    if (!job.spec.placing) return {};
+    const Queue* queue = state.table<Queue>().find_named(job.spec.queue);
+    const Pool* pool = queue ? state.table<Pool>().find_named(queue->spec.pool) : nullptr;
+    if (!pool) return {};
+    const model::JobPlacing& placing = *job.spec.placing;
+    const model::JobTopology& topology = placing.topology;
+    TANDEM_TRY(check_level(*pool, topology.required, "spec.placing.topology.required"));
+    TANDEM_TRY(check_level(*pool, topology.preferred, "spec.placing.topology.preferred"));
+    TANDEM_TRY(check_level(*pool, topology.slice.required, "spec.placing.topology.slice.required"));
+    TANDEM_TRY(check_level(*pool, placing.spread.level, "spec.placing.spread.level"));
+    for (std::size_t i = 0; i < placing.near.size(); ++i)
+        TANDEM_TRY(check_level(*pool, placing.near[i].level,
+                               fmt::format("spec.placing.near[{}].level", i)));
+    for (std::size_t i = 0; i < placing.apart.size(); ++i)
+        TANDEM_TRY(check_level(*pool, placing.apart[i].level,
+                               fmt::format("spec.placing.apart[{}].level", i)));
+    return {};
+}
+
 // A live replica's name must not be taken by another owner: JOB-ROLE-RANK of "a-b" and of "a" may meet.
 Status check_replica_names(const State& state, const Job& job) {
     std::int64_t rank = 0;
@@ -204,6 +236,7 @@ Status check_references(const State& state, const Job& wanted, const Job* old) {
     if (!old) {
         TANDEM_TRY(check_dependencies(state, wanted));
         TANDEM_TRY(check_element_names(state, wanted));
+        TANDEM_TRY(check_placing(state, wanted));
         return check_replica_names(state, wanted);
     }
     if (old->status.element)
@@ -217,6 +250,7 @@ Status check_references(const State& state, const Job& wanted, const Job* old) {
     if (old->status.phase == model::Phase::pending) {
         TANDEM_TRY(frozen(old->spec.roles == wanted.spec.roles || old->status.epoch == 0, "spec.roles",
                           "the job has run; make another"));
+        if (old->spec.placing != wanted.spec.placing) return check_placing(state, wanted);
         return {};
     }
     Job same = wanted;

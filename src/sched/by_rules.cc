@@ -28,11 +28,7 @@ const model::JobPlacing no_rules{};
 }  // namespace
 
 bool Planner::Inside::Rules::may_meet() const {
-#if defined(TANDEM_PLANT_GANG_SHARING)
-    return true;
-#else
     return placing.sharing == model::Sharing::allowed;
-#endif
 }
 
 model::ReasonCode binding_rule(const TopologyAsk& ask, std::int64_t room, std::int64_t unsocial,

@@ -209,8 +209,12 @@ void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, 
 }
 
 void Capacity::change_memory(Dev& device, const Slot& slot, const Share& share, int sign) {
+#if defined(TANDEM_PLANT_DEVICE_MEMORY)
+    const std::int64_t beyond = 0;
+#else
     const std::int64_t beyond =
         (share.memory_bytes * 1000 - share.milli * device.memory) * sign;
+#endif
     if (slot.kind == EntryKind::allocation) {
         device.beyond_occupied += beyond;
         if (slot.leaving) device.beyond_leaving += beyond;

@@ -88,7 +88,8 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
           << names.fingerprint(slot.pool) << names.fingerprint(slot.project)
           << names.fingerprint(slot.permits) << slot.cpu_milli << slot.memory_bytes
           << flag(slot.leaving) << flag(slot.provisional);
-    for (const Share& share : slot.shares) print << share.device << share.milli << share.memory_bytes;
+    for (const Share& share : slot.shares)
+        print << share.device << share.milli << share.memory_bytes;
     if (slot.placing != no_name) print << names.fingerprint(slot.placing);
     return print.value();
 }

@@ -64,9 +64,8 @@ Judge::Judge(const SnapshotTables& tables, const ClassCard& card) : tables_(tabl
     else if (!admits(queue_->projects, card.key->project) ||
              !admits(pool_->projects, card.key->project))
         closed_ = ReasonCode::not_allowed_in_pool;
-    by_rules_ = card.placing.rules || std::ranges::any_of(card.key->shape, [](const ShapePart& part) {
-                    return part.device_memory > 0;
-                });
+    const auto has_memory = [](const ShapePart& part) { return part.device_memory > 0; };
+    by_rules_ = card.placing.rules || std::ranges::any_of(card.key->shape, has_memory);
     if (pool_ != nullptr) list_flavors();
 }
 

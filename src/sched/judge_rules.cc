@@ -86,7 +86,7 @@ Judge::Ground Judge::survey(const ShapePart& part, const NodeRule& rule, int dom
         }
         ground.empty.push_back(
             {.node = name, .members = members_on(machine, part), .domains = &domains});
-        if (!room.usable) continue;
+        if (!room.usable || (cell != room.cells.end() && cell->healthy == 0)) continue;
         const Candidate here = candidate(name, room, domain, part, taken, view, false);
         Site site{.node = name, .members = here.members, .free = here.whole, .domains = &domains};
         site.worth = worth_of(rule.affinity, room.traits->labels);

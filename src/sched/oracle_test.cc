@@ -37,6 +37,7 @@ struct SmallWorld {
     explicit SmallWorld(std::uint64_t seed) : random(seed_from(seed)) {
         model::Pool pool;
         pool.meta = {.id = RowId{1'000'000}, .name = "default"};
+        pool.spec.topology = {"rack"};
         planner.put_pool(pool);
         model::Queue queue;
         queue.meta = {.id = RowId{1'000'001}, .name = "team"};
@@ -47,6 +48,7 @@ struct SmallWorld {
             free.push_back(size.back());
             model::Node node;
             node.meta = {.id = RowId{n + 1}, .name = "n" + std::to_string(n)};
+            node.meta.labels = {{"rack", std::to_string(n % 2)}};
             node.status.ready = true;
             for (std::int64_t d = 0; d < size.back(); ++d)
                 node.status.devices.push_back({.index = d, .flavor = "gpu"});
@@ -89,16 +91,25 @@ struct SmallWorld {
                               .safe_at = Instant{now_ms - since}});
         running.push_back(job);
     }
-    bool fits(const std::set<std::int64_t>& gone, std::int64_t count, std::int64_t each) const {
+    // `level`: all of them in one domain of it; empty: anywhere; "even": no two nodes differ by
+    // more than one.
+    bool fits(const std::set<std::int64_t>& gone, std::int64_t count, std::int64_t each,
+              const std::string& level = {}) const {
         std::vector<std::int64_t> room = free;
         for (const Running& job : running) {
             if (!gone.contains(job.id)) continue;
             for (const auto& [node, devices] : job.on)
                 room[static_cast<std::size_t>(node)] += devices;
         }
-        std::int64_t members = 0;
-        for (std::int64_t devices : room) members += devices / each;
-        return members >= count;
+        std::map<std::size_t, std::int64_t> members;
+        for (std::size_t n = 0; n < room.size(); ++n)
+            members[level == "host" ? n : level == "rack" ? n % 2 : 0] += room[n] / each;
+        if (level != "even")
+            return std::ranges::any_of(members, [&](const auto& m) { return m.second >= count; });
+        const std::int64_t least = std::ranges::min(room) / each;
+        std::int64_t even = 0;
+        for (std::int64_t devices : room) even += std::min(devices / each, least + 1);
+        return even >= count;
     }
     // Devices of each priority from the gravest down, then what is lost; of those that leave.
     std::vector<std::int64_t> price(const std::set<std::int64_t>& gone,
@@ -124,15 +135,19 @@ struct SmallWorld {
 
 class Oracle : public testing::TestWithParam<int> {};
 
-TEST_P(Oracle, victims_exist_when_brute_force_finds_them_and_are_the_cheapest_minimal_set) {
+// Victims exist when brute force finds them, and are the cheapest minimal set.
+void compare_victims(int seed, const std::string& level) {
     for (int round = 0; round < 40; ++round) {
-        SmallWorld world(static_cast<std::uint64_t>(GetParam() * 1000 + round));
+        SmallWorld world(static_cast<std::uint64_t>(seed * 1000 + round));
         const std::int64_t count = world.random.between(1, 3);
         const std::int64_t each = world.random.between(1, 3);
         const std::int64_t priority = world.random.between(1, 4);
         Demand demand{
             .workload = RowId{100}, .queue = "team", .project = "red", .priority = priority};
         demand.parts.push_back({.count = count, .each = {.devices = each * 1000, .flavor = "gpu"}});
+        model::JobPlacing placing{.topology = {.required = level == "even" ? "" : level}};
+        if (level == "even") placing.spread.level = "host";
+        if (!level.empty()) demand.placing = {std::make_shared<const model::JobPlacing>(placing)};
         world.planner.put_demand(demand);
         std::vector<std::int64_t> allowed;
         for (const Running& job : world.running) {
@@ -143,7 +158,7 @@ TEST_P(Oracle, victims_exist_when_brute_force_finds_them_and_are_the_cheapest_mi
             std::set<std::int64_t> gone;
             for (std::size_t v = 0; v < allowed.size(); ++v)
                 if (((set >> v) & 1) != 0) gone.insert(allowed[v]);
-            if (!world.fits(gone, count, each)) continue;
+            if (!world.fits(gone, count, each, level)) continue;
             const std::vector<std::int64_t> price = world.price(gone, priority);
             if (!best || price < *best) best = price;
         }
@@ -153,16 +168,29 @@ TEST_P(Oracle, victims_exist_when_brute_force_finds_them_and_are_the_cheapest_mi
         std::set<std::int64_t> gone;
         for (const Eviction& eviction : plan.placements[0].evictions)
             gone.insert(eviction.workload.value);
-        ASSERT_TRUE(world.fits(gone, count, each));
+        ASSERT_TRUE(world.fits(gone, count, each, level));
         for (std::int64_t id : gone) {
             std::set<std::int64_t> fewer = gone;
             fewer.erase(id);
-            EXPECT_FALSE(world.fits(fewer, count, each))
+            EXPECT_FALSE(world.fits(fewer, count, each, level))
                 << "round " << round << ": " << id << " left in vain";
         }
         EXPECT_EQ(world.price(gone, priority), *best) << "round " << round;
         EXPECT_EQ(world.planner.recount(), "");
     }
+}
+
+TEST_P(Oracle, victims_exist_when_brute_force_finds_them_and_are_the_cheapest_minimal_set) {
+    compare_victims(GetParam(), "");
+}
+TEST_P(Oracle, victims_for_one_rack_are_those_of_brute_force) {
+    compare_victims(GetParam(), "rack");
+}
+TEST_P(Oracle, victims_for_one_host_are_those_of_brute_force) {
+    compare_victims(GetParam(), "host");
+}
+TEST_P(Oracle, victims_for_an_even_spread_are_those_of_brute_force) {
+    compare_victims(GetParam(), "even");
 }
 
 // Free devices among borrowers of random weights, one by one to the smallest share: the sorted

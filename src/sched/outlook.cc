@@ -44,7 +44,7 @@ std::optional<Wanted> Planner::Inside::countable(int class_index) {
     if (view.forced) return std::nullopt;  // quotas don't count for it
     const Demand& demand = waiting.demand(waiting.group(class_index).first().demand).demand;
     const model::Resources& each = demand.parts.front().each;
-    if (demand.parts.size() != 1 || each.devices <= 0 || each.devices % 1000 != 0)
+    if (demand.parts.size() != 1 || each.devices <= 0 || each.devices % 1000 != 0 || view.by_rules)
         return std::nullopt;
     std::vector<int> domains;
     for (const std::vector<int>& tier : view.parts.front().tiers)

@@ -268,13 +268,19 @@ int Planner::Inside::find_node(const Domain& domain, const model::Resources& eac
     return -1;
 }
 
-bool Planner::Inside::has_mine(const Attempt& attempt, int node_name, std::int64_t device) const {
+bool Planner::Inside::has_mine([[maybe_unused]] const Attempt& attempt,
+                               [[maybe_unused]] int node_name,
+                               [[maybe_unused]] std::int64_t device) const {
+#if defined(TANDEM_PLANT_GANG_SHARING)
+    return false;
+#else
     return std::ranges::any_of(attempt.placed, [&](const Attempt::Placed& placed) {
         const Slot& slot = slots[spot(placed.slot)];
         return slot.node == node_name && std::ranges::any_of(slot.shares, [&](const Share& share) {
                    return share.device == device;
                });
     });
+#endif
 }
 
 // On the device in use that it fills best, else on a free one (spread: the other way round).

@@ -295,14 +295,19 @@ std::string DomainNumbers::text(int level, int domain) const {
 
 TopologyAsk ask_of(const model::JobPlacing& placing, const DomainNumbers& numbers) {
     const model::JobTopology& topology = placing.topology;
-    return {
-        .required = numbers.level(topology.required),
-        .preferred = numbers.level(topology.preferred),
-        .balanced = topology.balanced,
-        .slice_level = topology.slice.size > 0 ? numbers.level(topology.slice.required) : no_level,
-        .slice = std::max<std::int64_t>(1, topology.slice.size),
-        .spread = numbers.level(placing.spread.level),
-        .max_skew = placing.spread.max_skew};
+    TopologyAsk ask{.preferred = numbers.level(topology.preferred),
+                    .balanced = topology.balanced,
+                    .slice = std::max<std::int64_t>(1, topology.slice.size),
+                    .spread = numbers.level(placing.spread.level),
+                    .max_skew = placing.spread.max_skew};
+    if (topology.slice.size > 0) ask.slice_level = numbers.level(topology.slice.required);
+#if !defined(TANDEM_PLANT_REQUIRED_TOPOLOGY)
+    ask.required = numbers.level(topology.required);
+#endif
+#if defined(TANDEM_PLANT_EVEN_SPREAD)
+    ask.max_skew = 10'000;
+#endif
+    return ask;
 }
 
 std::int64_t room_in(const TopologyAsk& ask, std::span<const Site> sites, const Scope& scope) {

@@ -98,7 +98,7 @@ TopologyAsk draw_ask(Random& random) {
     if (random.chance(300)) {
         ask.slice_level = level();
         ask.slice = random.between(1, 3);
-    } else if (random.chance(400) && !ask.balanced) {
+    } else if (random.chance(400) && ask.preferred == no_level) {
         ask.spread = level();
         ask.max_skew = random.between(1, 2);
     }

@@ -129,14 +129,19 @@ Result<Deed> parse_queue(const Value& body, const std::string& field) {
     return Deed{std::move(submit)};
 }
 
-constexpr const char* own_words[] = {"name",   "count",  "replicas", "devices", "flavor",
-                                     "cpu",    "memory", "runTime",  "leave",   "checkpointEvery",
-                                     "refused"};
+constexpr const char* resource_words[] = {"devices",      "flavor",       "cpu",         "memory",
+                                          "deviceMemory", "nodeSelector", "nodeAffinity"};
+constexpr const char* own_words[] = {"name",  "count",           "replicas", "runTime",
+                                     "leave", "checkpointEvery", "refused"};
+bool is_of_spec(std::string_view word) {
+    return std::ranges::find(own_words, word) == std::end(own_words) &&
+           std::ranges::find(resource_words, word) == std::end(resource_words);
+}
 
 // The short form of a job: one role; every other member is one of its spec.
 Result<Value> spec_of_job(const Value& body, Group& group) {
     Value resources = codec::make_object();
-    for (const char* name : {"devices", "flavor", "cpu", "memory"}) {
+    for (const char* name : resource_words) {
         if (const Value* found = group.find(name)) resources.add(name, *found);
     }
     if (resources.find("devices") == nullptr) resources.add("devices", codec::make_text("1"));
@@ -156,8 +161,7 @@ Result<Value> spec_of_job(const Value& body, Group& group) {
     command.items.push_back(codec::make_text("work"));
     spec.add("command", std::move(command));
     for (std::size_t i = 0; i < body.names.size(); ++i) {
-        if (std::ranges::find(own_words, body.names[i]) == std::end(own_words))
-            spec.add(body.names[i], body.items[i]);
+        if (is_of_spec(body.names[i])) spec.add(body.names[i], body.items[i]);
     }
     return spec;
 }
@@ -211,6 +215,15 @@ Result<Deed> parse_nodes(const Value& body, const std::string& field) {
     nodes.cpu_milli = cpu;
     TANDEM_LET(memory, group.amount("memory", nodes.memory_bytes, parse_bytes));
     nodes.memory_bytes = memory;
+    TANDEM_LET(device_memory, group.amount("deviceMemory", 0, parse_bytes));
+    nodes.device_memory_bytes = device_memory;
+    if (const Value* labels = group.find("labels")) {
+        if (labels->type != ValueType::object)
+            return invalid_field(field + ".labels", fmt::format("must be a group of texts, is {}",
+                                                                describe_type(*labels)));
+        for (std::size_t i = 0; i < labels->names.size(); ++i)
+            nodes.labels[labels->names[i]] = labels->items[i].text_or_empty();
+    }
     TANDEM_TRY(group.nothing_else());
     return Deed{std::move(nodes)};
 }

@@ -45,7 +45,10 @@ model::NodeReported report_of(const AddNodes& nodes, const std::string& name) {
     report.status.memory_bytes = nodes.memory_bytes;
     for (std::int64_t i = 0; i < nodes.devices; ++i)
         report.status.devices.push_back(
-            {.index = i, .flavor = nodes.flavor, .model = nodes.flavor});
+            {.index = i,
+             .flavor = nodes.flavor,
+             .model = nodes.flavor,
+             .memory_bytes = nodes.device_memory_bytes});
     return report;
 }
 
@@ -90,7 +93,16 @@ void Runner::operator()(const AddNodes& nodes) {
     for (std::int64_t i = 0; i < nodes.count; ++i)
         reports.push_back(
             report_of(nodes, nodes.count == 1 ? nodes.name : fmt::format("{}-{}", nodes.name, i)));
+    std::vector<model::Action> labelled;
+    for (const model::NodeReported& report : reports) {
+        model::Node node;
+        node.meta = {.name = report.name, .labels = nodes.labels};
+        labelled.push_back(model::ApplyObject{.object = std::move(node)});
+    }
     stage.report_nodes(std::move(reports));
+    if (nodes.labels.empty()) return;
+    if (const auto refused = stage.submit(std::move(labelled)))
+        wrong(fmt::format("was refused: {}: {}", refused->field, refused->message));
 }
 
 void Runner::operator()(const Submit& submit) {

@@ -27,6 +27,8 @@ struct AddNodes {
     std::string flavor = "gpu";
     std::int64_t cpu_milli = 64'000;
     std::int64_t memory_bytes = std::int64_t{1} << 40;
+    std::int64_t device_memory_bytes = 0;
+    std::map<std::string, std::string> labels{};
 };
 // How the tasks of a job behave.
 struct Behaviour {
