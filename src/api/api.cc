@@ -19,7 +19,7 @@ constexpr std::int64_t upload_part_max = 16 * 1024 * 1024;
 constexpr std::int64_t usage_body_max = 8 * 1024 * 1024;
 
 std::int64_t body_max_of(std::string_view path) {
-    if (path == "/api/v1/batch") return batch_body_max;
+    if (path == "/api/v1/batch" || path == "/api/v1/whatif") return batch_body_max;
     if (path.starts_with("/api/v1/blobs/")) return upload_part_max;
     if (path.starts_with("/api/v1/gateway/")) return usage_body_max;
     return 1024 * 1024;
@@ -27,9 +27,10 @@ std::int64_t body_max_of(std::string_view path) {
 
 }  // namespace
 
-Api::Api(Parts parts) : parts_(std::move(parts)), router_(parts_) {
+Api::Api(Parts parts) : parts_(std::move(parts)), router_(parts_), start_times_(parts_), questions_(parts_) {
     add_resource_routes(router_, parts_, ticker_);
-    add_work_routes(router_, parts_, ticker_);
+    add_work_routes(router_, parts_, ticker_, start_times_);
+    add_foresight_routes(router_, questions_);
     add_key_routes(router_, parts_);
     add_model_routes(router_, parts_);
     add_history_routes(router_, parts_);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "api/errands.h"
+#include "api/foresight.h"
 #include "api/router.h"
 #include "api/ticker.h"
 #include "net/http/server.h"
@@ -29,7 +30,9 @@ class Api {
     Parts parts_;
     Ticker ticker_;
     Router router_;
-    Errands errands_;  // last: ends before what it uses
+    Errands errands_;  // the last three: they end before what they use
+    StartTimes start_times_;
+    Questions questions_;
 };
 
 }  // namespace tandem::api

@@ -171,8 +171,33 @@ void begin(Writing& out, const Told& told, const server::WorkView& view) {
     out.reason(told.last);
 }
 
-std::string answer_live(const Parts& parts, const Call& call, const server::WorkView& view,
-                        const server::WorkCard& card, codec::Language language) {
+// Of some moments ago: who came since is not among them yet.
+void write_start(Writing& out, StartTimes& start_times, const server::WorkView& view, RowId workload) {
+    const auto known = start_times.look(view.version());
+    const whatif::Expectation* found = nullptr;
+    if (known)
+        if (const auto at = known->of.find(workload); at != known->of.end()) found = &at->second;
+    if (found != nullptr && found->start) {
+        out.json.key("start");
+        out.json.begin_object();
+        out.text("at", render_instant(found->start->at));
+        out.text("basis", model::name_of(found->start->basis));
+        out.json.end_object();
+    } else {
+        const bool told = found != nullptr && found->no_start != model::NoStart::none;
+        out.text("noStart", told ? model::name_of(found->no_start) : "notLookedAt");
+    }
+    if (!known) return;
+    out.json.key("startAsOf");
+    out.json.begin_object();
+    out.number("resourceVersion", known->version);
+    out.text("at", render_instant(known->at));
+    out.json.end_object();
+}
+
+std::string answer_live(const Parts& parts, StartTimes& start_times, const Call& call,
+                        const server::WorkView& view, const server::WorkCard& card,
+                        codec::Language language) {
     auto verdict = view.plan().verdict(card.id);
     if (verdict) {
         name_holders(view, call, *verdict);
@@ -195,6 +220,7 @@ std::string answer_live(const Parts& parts, const Call& call, const server::Work
            .last = card.reason},
           view);
     if (verdict) write_verdict(out, *verdict);
+    if (verdict) write_start(out, start_times, view, card.id);
     if (!pauses.empty()) out.reasons("constraints", pauses);
     write_history(out, parts, call, card.uid);
     json.end_object();
@@ -251,7 +277,7 @@ std::string visible_name(const server::WorkView& view, const Call& call, RowId w
                        card->key.name_space, card->key.name);
 }
 
-void why(const Parts& parts, Call call, model::Kind kind) {
+void why(const Parts& parts, StartTimes& start_times, Call call, model::Kind kind) {
     const model::ObjectKey key = key_of_path(call, kind);
     const Status allowed =
         allow_read(parts, call, {auth::area_of(kind), auth::Verb::read}, key.project,
@@ -260,7 +286,7 @@ void why(const Parts& parts, Call call, model::Kind kind) {
     const auto language = call.query_or("lang") == "zh" ? codec::Language::zh : codec::Language::en;
     const auto view = parts.core.work();
     if (const server::WorkCard* card = view->find(key))
-        return call.answer(answer_live(parts, call, *view, *card, language));
+        return call.answer(answer_live(parts, start_times, call, *view, *card, language));
     auto stored = answer_stored(parts, call, *view, key, language);
     if (!stored) return call.refuse(stored.error());
     call.answer(std::move(*stored));

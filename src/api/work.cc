@@ -142,7 +142,7 @@ void add_priority_routes(Router& router, const Parts& parts, const std::string& 
 
 }  // namespace
 
-void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
+void add_work_routes(Router& router, const Parts& parts, Ticker& ticker, StartTimes& start_times) {
     const std::string job = collection_path(model::Kind::job) + "/{name}";
     const std::string service = collection_path(model::Kind::service) + "/{name}";
     const std::string replica = collection_path(model::Kind::replica) + "/{name}";
@@ -161,7 +161,7 @@ void add_work_routes(Router& router, const Parts& parts, Ticker& ticker) {
         const std::string& base = kind == model::Kind::job ? job : service;
         const std::string schema(model::name_of(kind));
         add(router, "GET", base + "/why", "explain" + schema, "Why it is as it is, and what would change it",
-            [&parts, kind](Call call) { why(parts, std::move(call), kind); }, {language_parameter()});
+            [&parts, &start_times, kind](Call call) { why(parts, start_times, std::move(call), kind); }, {language_parameter()});
         add(router, "GET", base + "/logs", "read" + schema + "Logs", "Output of one of its replicas",
             [&parts, &ticker, kind](Call call) { logs(parts, ticker, std::move(call), kind); }, log_parameters());
     }

@@ -36,6 +36,7 @@ struct Arguments {
     std::int64_t limit = 100;
     std::string wait_for{};
     std::string timeout = "0s";  // 0: as long as it takes
+    std::string horizon{};
     std::string from{};
     std::string to{};
 

@@ -26,6 +26,7 @@ constexpr VerbEntry verbs[] = {
     {"wait", do_wait},
     {"logs", do_logs},
     {"why", do_why},
+    {"what-if", do_what_if},
     {"events", do_events},
     {"job cancel", do_job_cancel},
     {"job retry", do_job_retry},

@@ -24,6 +24,8 @@ constexpr Example examples[] = {
     {"logs", "tandem logs job/train -f"},
     {"logs", "tandem logs job/train --role worker --rank 3 --epoch 1"},
     {"why", "tandem why job/train"},
+    {"what-if", "tandem what-if"},
+    {"what-if", "tandem what-if -f change.yaml --horizon 48h"},
     {"events", "tandem events job/train"},
     {"job cancel", "tandem job cancel train"},
     {"job retry", "tandem job retry train"},

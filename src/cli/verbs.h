@@ -24,7 +24,9 @@ struct ManifestSource {
     codec::Value document{};
     model::ObjectKey key{};
 };
-Result<std::vector<ManifestSource>> read_manifests(const Session& session);
+// With `questions`, a WhatIf among them is put there as it is; the rest may then be empty.
+Result<std::vector<ManifestSource>> read_manifests(const Session& session,
+                                                   std::vector<codec::Value>* questions = nullptr);
 // verbs_watch.cc
 Result<int> do_watch(Session& session);
 Result<int> do_wait(Session& session);
@@ -43,6 +45,8 @@ Result<int> do_job_front(Session& session);
 Result<int> do_job_force(Session& session);
 Result<int> do_job_priority(Session& session);
 Result<int> do_job_preview(Session& session);
+// verbs_what_if.cc
+Result<int> do_what_if(Session& session);
 // verbs_run.cc
 Result<int> do_run(Session& session);
 // verbs_serving.cc

@@ -145,7 +145,8 @@ Phrase describe_outcome(const Value& outcome) {
 
 }  // namespace
 
-Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
+Result<std::vector<ManifestSource>> read_manifests(const Session& session,
+                                                   std::vector<Value>* questions) {
     std::vector<ManifestSource> sources;
     if (session.arguments().files.empty())
         return fail(ErrorCode::invalid, "name at least one file: -f FILE");
@@ -164,6 +165,10 @@ Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
                     objects.push_back(std::move(document));
             }
             for (std::size_t i = 0; i < objects.size(); ++i) {
+                if (questions && text_at(objects[i], "kind") == "WhatIf") {
+                    questions->push_back(std::move(objects[i]));
+                    continue;
+                }
                 std::string where =
                     objects.size() == 1 ? shown : fmt::format("{}, object {}", shown, i + 1);
                 TANDEM_LET(source, settle(session, std::move(objects[i]), std::move(where)));
@@ -171,7 +176,8 @@ Result<std::vector<ManifestSource>> read_manifests(const Session& session) {
             }
         }
     }
-    if (sources.empty()) return fail(ErrorCode::invalid, "the files hold no object");
+    if (sources.empty() && (!questions || questions->empty()))
+        return fail(ErrorCode::invalid, "the files hold no object");
     return sources;
 }
 

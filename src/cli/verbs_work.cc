@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "base/quantity.h"
 #include "cli/exit_code.h"
 #include "cli/follow.h"
+#include "cli/foreseen.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -172,6 +175,20 @@ std::string reason_lines(const Value& why, codec::Language language) {
     return text;
 }
 
+// Told of the moment at which it was foreseen, which may be some seconds ago.
+std::string expected_line(const Value& why, codec::Language language) {
+    const Value* start = why.find("start");
+    const std::string no_start = text_at(why, "noStart");
+    if (!start && no_start.empty()) return {};
+    const auto from = parse_instant(text_at(why, "asOf.at"));
+    const std::string basis = basis_words(start, language);
+    const std::int64_t version = number_at(why, "startAsOf.resourceVersion");
+    return say(language, "  starts: {}{}{}\n",
+               start_words(start, no_start, from.value_or(Instant{}), language),
+               basis.empty() ? basis : say(language, ", {}", basis),
+               version > 0 ? say(language, "; as of version {}", version) : std::string());
+}
+
 std::string why_lines(const Value& why, codec::Language language) {
     std::string text = say(language, "{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
                            text_at(why, "phase"));
@@ -184,11 +201,23 @@ std::string why_lines(const Value& why, codec::Language language) {
     if (const std::int64_t position = number_at(why, "position"); position > 0)
         text += say(language, "  position in its queue: {} of {}\n", position,
                     std::max(position, number_at(why, "waiting")));
+    text += expected_line(why, language);
     if (const Value* remedies = why.find("remedies"))
         for (const Value& remedy : remedies->items)
             text += say(language, "  would start in its turn with: {}\n",
                         joined(remedy.find("steps"), language));
     return text + history_lines(why, language);
+}
+
+// Nobody looked for a start yet: the first one who asks has it looked for, and asks again.
+Result<Value> ask_why(Session& session, const std::string& item) {
+    constexpr int tries_max = 20;
+    constexpr std::chrono::milliseconds pause{100};
+    for (int tries = 0;; ++tries) {
+        TANDEM_LET(why, session.get(item + "/why", {{"lang", session.arguments().language}}));
+        if (tries == tries_max || text_at(why, "noStart") != "notLookedAt") return why;
+        std::this_thread::sleep_for(pause);
+    }
 }
 
 }  // namespace
@@ -213,8 +242,7 @@ Result<int> do_logs(Session& session) {
 Result<int> do_why(Session& session) {
     TANDEM_LET(key, parse_one(session, session.arguments().words));
     if (key.kind == model::Kind::job || key.kind == model::Kind::service) {
-        TANDEM_LET(
-            why, session.get(session.item(key) + "/why", {{"lang", session.arguments().language}}));
+        TANDEM_LET(why, ask_why(session, session.item(key)));
         show(session, why, [&] { return why_lines(why, language_of(session.arguments())); });
         return exit_ok;
     }

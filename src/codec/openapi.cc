@@ -7,6 +7,7 @@
 #include "codec/describe_identity.h"
 #include "codec/describe_record.h"
 #include "codec/describe_service.h"
+#include "codec/describe_what_if.h"
 #include "codec/field_writer.h"
 
 namespace tandem::codec {
@@ -172,6 +173,11 @@ void add_batch_and_problem(Schemas& schemas) {
         R"({"type":"object","additionalProperties":false,"required":["actions"],"properties":{"actions":{"type":"array","maxItems":1000,"items":)"
         R"({"type":"object","additionalProperties":false,"minProperties":1,"maxProperties":1,"properties":{)" +
         verbs + "}}}}}";
+    // Its actions are those of a batch, which no description shows.
+    schemas["WhatIf"].pop_back();
+    schemas["WhatIf"].pop_back();
+    schemas["WhatIf"] +=
+        R"(,"actions":{"type":"array","maxItems":1000,"description":"as in a batch","items":{"type":"object"}}}})";
     schemas["Outcomes"] =
         R"({"type":"object","required":["outcomes"],"properties":{"outcomes":{"type":"array","items":)" +
         reference_to("Outcome") + "}}}";
@@ -200,6 +206,8 @@ std::string render_schemas() {
     add_schema<model::UsageRecord>(schemas);
     add_schema<model::RequestUsage>(schemas);
     add_schema<model::Outcome>(schemas);
+    add_schema<model::WhatIf>(schemas);
+    add_schema<model::Foresight>(schemas);
     add_batch_and_problem(schemas);
     std::string out;
     JsonWriter json(out);

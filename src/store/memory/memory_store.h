@@ -28,6 +28,7 @@ class MemoryStore final : public core::Store, public core::StoreReader {
     Result<std::vector<model::EventRecord>> events(const core::ReadScope& scope, const Uid& about,
                                                    std::int64_t limit) override;
     Result<std::vector<model::AuditRecord>> audit(std::int64_t after, std::int64_t limit) override;
+    Result<core::RecoveredState> rows() override { return recover(); }
     Status export_history(const std::function<bool(std::string_view line)>& sink) override;
 
   private:

@@ -36,6 +36,7 @@ bool ReaderPool::Snapshot::is_over() const {
 
 Result<std::unique_ptr<ReaderPool>> ReaderPool::open(const std::string& path, std::size_t count) {
     auto pool = std::make_unique<ReaderPool>();
+    pool->path_ = path;
     for (std::size_t i = 0; i < count; ++i) {
         TANDEM_LET(connection, Connection::open(path, OpenMode::read_only));
         TANDEM_TRY(connection.execute("PRAGMA cache_size=-1024; PRAGMA query_only=ON;"));

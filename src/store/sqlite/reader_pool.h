@@ -38,6 +38,7 @@ class ReaderPool {
 
     static Result<std::unique_ptr<ReaderPool>> open(const std::string& path, std::size_t count);
     Result<Snapshot> begin();
+    const std::string& path() const { return path_; }
     void release_memory();  // of the connections that nobody reads with now
     ReadGate& gate() { return gate_; }
     bool is_damaged() const { return damaged_.load(std::memory_order_relaxed); }
@@ -46,6 +47,7 @@ class ReaderPool {
     Result<Connection*> borrow();
     void give_back(Connection& connection);
 
+    std::string path_{};
     ReadGate gate_{};
     std::mutex mutex_{};
     std::condition_variable returned_{};

@@ -8,6 +8,7 @@
 #include "codec/record.h"
 #include "store/query/labels_text.h"
 #include "store/sqlite/list_reader.h"
+#include "store/sqlite/recovery.h"
 #include "store/sqlite/usage_rows.h"
 
 namespace tandem::store::sqlite {
@@ -257,6 +258,14 @@ Result<std::vector<model::AuditRecord>> SqliteReader::audit(std::int64_t after,
                    }));
         if (done) return found;
     }
+}
+
+// Longer than a slice may be: so outside of the pool and its gate, where it keeps nobody waiting.
+Result<core::RecoveredState> SqliteReader::rows() {
+    TANDEM_LET(connection, Connection::open(pool_->path(), OpenMode::read_only));
+    TANDEM_TRY(connection.execute("PRAGMA cache_size=-1024; PRAGMA query_only=ON;"));
+    TANDEM_LET(transaction, Transaction::begin(connection, "BEGIN"));
+    return read_state(connection);
 }
 
 }  // namespace tandem::store::sqlite

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SqliteReader: what the API reads, over the pool, in slices: no read transaction lasts longer than 20 ms, and
-// no line is handed out while one is open. Thread rule: any thread.
+// no line is handed out while one is open. rows() alone reads on a connection of its own, as a backup does. Thread rule: any thread.
 #pragma once
 
 #include "core/ports.h"
@@ -22,6 +22,7 @@ class SqliteReader final : public core::StoreReader {
     Result<std::vector<model::EventRecord>> events(const core::ReadScope& scope, const Uid& about,
                                                    std::int64_t limit) override;
     Result<std::vector<model::AuditRecord>> audit(std::int64_t after, std::int64_t limit) override;
+    Result<core::RecoveredState> rows() override;
     Status export_history(const std::function<bool(std::string_view line)>& sink) override;
 
   private:
