@@ -79,7 +79,9 @@ class Story {
             actions.push_back(model::ActOnJob{core::key_of_row(town.driver.state().table<model::Job>().get(id)), model::JobAct::requeue});
     }
     void set_priority() {
-        model::Job job = *town.job_named(some_job());
+        const std::string name = some_job();
+        if (town.phase_of(name) != "pending") return add_job();  // of others only a what-if changes it
+        model::Job job = *town.job_named(name);
         job.spec.priority = draw(10);
         question.priorities = {{.project = "default", .name_space = "default", .name = job.meta.name, .priority = job.spec.priority}};
         actions = {model::ApplyObject{.object = job}};

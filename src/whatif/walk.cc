@@ -126,7 +126,7 @@ Duration Walk::grace_of(RowId workload) const {
     if (const Service* service = state.table<Service>().find(workload)) return service->spec.drain_timeout;
     const Job* job = state.table<Job>().find(workload);
     if (job == nullptr) return {};
-    if (const auto asked = scene_.graces_asked.find(key_of_row(*job)); asked != scene_.graces_asked.end())
+    if (const auto asked = scene_.graces_asked.find(core::key_of_row(*job)); asked != scene_.graces_asked.end())
         return asked->second;
     const auto known = scene_.graces.find(job->meta.uid);
     return known == scene_.graces.end() ? Duration{} : known->second;
@@ -244,8 +244,7 @@ void Walk::mark_waiting() {
     const auto snapshot = state.planner.snapshot();
     std::map<std::string, std::set<std::string>> waiting;  // queues by pool
     for (const auto& [id, job] : state.table<Job>().rows()) {
-        if (const auto known = fates_.find(id); known != fates_.end())
-            known->second.at_once = job.status.phase == Phase::claimed || known->second.start;
+        if (job.status.phase == Phase::claimed) fates_[id].at_once = true;
         if (!waits(job)) continue;
         fates_[id].waited = true;
         const model::Queue* queue = state.table<model::Queue>().find_named(job.spec.queue);
@@ -271,7 +270,7 @@ void Walk::see_the_end() {
         const auto found = fates_.find(id);
         if (found == fates_.end()) return;
         Fate& fate = found->second;
-        fate.object = key_of_row(row);
+        fate.object = core::key_of_row(row);
         fate.queue = row.spec.queue;
         const model::Queue* queue = state.table<model::Queue>().find_named(row.spec.queue);
         if (queue != nullptr) fate.pool = queue->spec.pool;
