@@ -8,6 +8,7 @@
 #include "cli/show.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "codec/what_if.h"
 
 namespace tandem::cli {
 namespace {
@@ -143,11 +144,9 @@ Result<int> do_what_if(Session& session) {
     TANDEM_LET(question, read_question(session));
     if (!session.arguments().horizon.empty() && question.find("horizon") == nullptr)
         question.add("horizon", codec::make_text(session.arguments().horizon));
-    // As YAML: its plain words are what the field wants.
-    TANDEM_LET(answer, session.call({.method = "POST",
-                                     .path = "/api/v1/whatif",
-                                     .body = codec::render_yaml(question),
-                                     .content_type = "application/yaml"}));
+    // YAML leaves open what a plain word is; on the wire it is what the field wants.
+    TANDEM_LET(wire, codec::parse_what_if(question));
+    TANDEM_LET(answer, session.call({.method = "POST", .path = "/api/v1/whatif", .body = codec::render_what_if(wire)}));
     show(session, answer, [&] { return lines_of(session, answer); });
     return exit_ok;
 }

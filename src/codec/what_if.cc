@@ -30,6 +30,16 @@ Result<model::WhatIf> parse_what_if(const Value& document) {
     return question;
 }
 
+std::string render_what_if(const model::WhatIf& question) {
+    std::string out;
+    JsonWriter json(out);
+    FieldWriter(json, Audience::people).put(question);
+    if (question.actions.empty()) return out;
+    const std::string batch = render_batch(question.actions);
+    out.pop_back();
+    return out + ',' + batch.substr(1);
+}
+
 std::string render_foresight(const model::Foresight& foresight) {
     std::string out;
     JsonWriter json(out);

@@ -12,6 +12,7 @@
 namespace tandem::codec {
 
 Result<model::WhatIf> parse_what_if(const Value& document);
+std::string render_what_if(const model::WhatIf& question);
 std::string render_foresight(const model::Foresight& foresight);
 
 }  // namespace tandem::codec

@@ -109,12 +109,12 @@ bool comes_before(const Row& a, const Row& b) {
     return key(a) < key(b);
 }
 
-std::vector<Row> rows_of(const Walk& after, const Walk* before) {
+std::vector<Row> rows_of(const Walk& after, const Walk* before, bool touched_only) {
     std::vector<Row> rows;
     for (const auto& [id, fate] : after.fates()) {
         if (fate.object.name.empty()) continue;  // gone by the change
         Row row = row_of(after, before, id, fate);
-        if (before == nullptr ? fate.waited : is_touched(row.work)) rows.push_back(std::move(row));
+        if (before == nullptr ? fate.waited : !touched_only || is_touched(row.work)) rows.push_back(std::move(row));
     }
     if (before != nullptr) {
         // Who is neither asked to leave nor waits any more, but would be without the change.
@@ -162,7 +162,7 @@ Result<model::Foresight> foresee(core::RecoveredState rows, const model::WhatIf&
     TANDEM_LET(after, play(std::move(scene), own));
     model::Foresight foresight{.version = after->version(), .at = after->began(), .after = sum_of(*after)};
     if (before) foresight.before = sum_of(*before);
-    show(foresight, rows_of(*after, before.get()), *after, view);
+    show(foresight, rows_of(*after, before.get(), view.touched_only), *after, view);
     return foresight;
 }
 

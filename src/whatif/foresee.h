@@ -19,6 +19,7 @@ namespace tandem::whatif {
 struct View {
     std::function<bool(const model::ObjectKey& key)> may_see = [](const model::ObjectKey&) { return true; };
     std::size_t shown_max = 500;
+    bool touched_only = true;  // of a change: not those who fare as without it
 };
 Result<model::Foresight> foresee(core::RecoveredState rows, const model::WhatIf& question, const WalkBounds& bounds,
                                  const View& view);

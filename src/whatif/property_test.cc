@@ -125,7 +125,7 @@ TEST(what_if_property, what_is_foreseen_for_at_once_is_what_is_then_done) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         Story story(seed);
         story.choose();
-        const auto told = story.town.ask(story.question);
+        const auto told = story.town.ask(story.question, {.touched_only = false});
         ASSERT_TRUE(told) << seed << ": " << told.error().message;
         const auto refused = story.town.submit(story.actions, story.inputs);
         ASSERT_FALSE(refused) << seed << ": " << refused->message;
@@ -134,7 +134,7 @@ TEST(what_if_property, what_is_foreseen_for_at_once_is_what_is_then_done) {
         starts += done.started.size();
         evictions += done.evicted.size();
     }
-    EXPECT_GT(starts, 50u);
+    EXPECT_GT(starts, 20u);
     EXPECT_GT(evictions, 50u);
 }
 

@@ -107,8 +107,8 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         queue.spec.quotas = {quota};
         return queue;
     }
-    Result<model::Foresight> ask(const model::WhatIf& question) {
-        return foresee(store.rows().value(), question, {.now = now}, {});
+    Result<model::Foresight> ask(const model::WhatIf& question, const View& view = {}) {
+        return foresee(store.rows().value(), question, {.now = now}, view);
     }
 
     void execute(const model::Intent& intent) override {
