@@ -27,7 +27,8 @@ std::int64_t body_max_of(std::string_view path) {
 
 }  // namespace
 
-Api::Api(Parts parts) : parts_(std::move(parts)), router_(parts_), start_times_(parts_), questions_(parts_) {
+Api::Api(Parts parts)
+    : parts_(std::move(parts)), router_(parts_), start_times_(parts_), questions_(parts_) {
     add_resource_routes(router_, parts_, ticker_);
     add_work_routes(router_, parts_, ticker_, start_times_);
     add_foresight_routes(router_, questions_);

@@ -35,19 +35,25 @@ Status allow(const Parts& parts, const Call& call, const model::WhatIf& question
     if (!question.add_nodes.empty() || !question.drain.empty())
         TANDEM_TRY(may_read(parts, call, model::Kind::node, "", "nodes"));
     for (const model::PriorityAsked& one : question.priorities)
-        TANDEM_TRY(may_read(parts, call, one.kind, one.project, one.project + "/" + one.name_space + "/" + one.name));
+        TANDEM_TRY(may_read(parts, call, one.kind, one.project,
+                            one.project + "/" + one.name_space + "/" + one.name));
     for (const model::Action& action : question.actions) {
         const model::ObjectKey key = model::key_of_action(action);
-        TANDEM_TRY(may_read(parts, call, key.kind, key.project, key.project + "/" + key.name_space + "/" + key.name));
+        TANDEM_TRY(may_read(parts, call, key.kind, key.project,
+                            key.project + "/" + key.name_space + "/" + key.name));
     }
     return {};
 }
 
 std::function<bool(const model::ObjectKey&)> sight_of(const Call& call) {
-    const auto reach = [&](auth::Area area) { return auth::reach_of(call.who.facts, {area, auth::Verb::read}); };
-    return [jobs = reach(auth::Area::jobs), services = reach(auth::Area::services)](const model::ObjectKey& key) {
+    const auto reach = [&](auth::Area area) {
+        return auth::reach_of(call.who.facts, {area, auth::Verb::read});
+    };
+    return [jobs = reach(auth::Area::jobs),
+            services = reach(auth::Area::services)](const model::ObjectKey& key) {
         const auth::Reach& here = key.kind == model::Kind::job ? jobs : services;
-        return here.everywhere || std::ranges::find(here.projects, key.project) != here.projects.end();
+        return here.everywhere ||
+               std::ranges::find(here.projects, key.project) != here.projects.end();
     };
 }
 
@@ -80,7 +86,8 @@ void StartTimes::renew(const std::stop_token& stop) {
     auto rows = parts_.reader.rows();
     auto found = rows ? whatif::expect_starts(*std::move(rows), bounds_of(parts_, stop))
                       : Result<whatif::Expectations>(pass_on(rows.error()));
-    if (!found) parts_.log.warn("expected starts can't be told", {{"detail", found.error().message}});
+    if (!found)
+        parts_.log.warn("expected starts can't be told", {{"detail", found.error().message}});
     const auto took = steady_clock::now() - began;
     const std::lock_guard lock(mutex_);
     if (found) newest_ = std::make_shared<const whatif::Expectations>(*std::move(found));
@@ -93,33 +100,39 @@ void Questions::ask(Call call) {
     if (!body) return call.refuse(body.error());
     auto question = codec::parse_what_if(*body);
     if (!question) return call.refuse(question.error());
-    if (const Status allowed = allow(parts_, call, *question); !allowed) return call.refuse(allowed.error());
+    if (const Status allowed = allow(parts_, call, *question); !allowed)
+        return call.refuse(allowed.error());
     const bool full = at_work_.fetch_add(1) >= most;
     Place place(at_work_);
     if (full)
-        return call.refuse({ErrorCode::exhausted,
-                            fmt::format("{} questions are being answered; ask again when they are done", most), ""});
+        return call.refuse(
+            {ErrorCode::exhausted,
+             fmt::format("{} questions are being answered; ask again when they are done", most),
+             ""});
     auto shared = std::make_shared<Call>(std::move(call));
-    const Status started = errands_.start([this, shared, place = std::move(place), asked = *std::move(question)](
-                                              const std::stop_token& stop) mutable {
-        auto rows = parts_.reader.rows();
-        if (!rows) return shared->refuse(rows.error());
-        auto answer = whatif::foresee(*std::move(rows), asked, bounds_of(parts_, stop), {.may_see = sight_of(*shared)});
-        if (!answer) return shared->refuse(answer.error());
-        shared->answer(codec::render_foresight(*answer));
-    });
+    const Status started =
+        errands_.start([this, shared, place = std::move(place),
+                        asked = *std::move(question)](const std::stop_token& stop) mutable {
+            auto rows = parts_.reader.rows();
+            if (!rows) return shared->refuse(rows.error());
+            auto answer = whatif::foresee(*std::move(rows), asked, bounds_of(parts_, stop),
+                                          {.may_see = sight_of(*shared)});
+            if (!answer) return shared->refuse(answer.error());
+            shared->answer(codec::render_foresight(*answer));
+        });
     if (!started) shared->refuse(started.error());
 }
 
 void add_foresight_routes(Router& router, Questions& questions) {
-    router.add({.method = "POST",
-                .pattern = "/api/v1/whatif",
-                .door = Door::caller,
-                .handler = [&questions](Call call) { questions.ask(std::move(call)); },
-                .operation = "foreseeChange",
-                .summary = "What a change would do, and when what waits would start; changes nothing",
-                .request_schema = "WhatIf",
-                .response_schema = "Foresight"});
+    router.add(
+        {.method = "POST",
+         .pattern = "/api/v1/whatif",
+         .door = Door::caller,
+         .handler = [&questions](Call call) { questions.ask(std::move(call)); },
+         .operation = "foreseeChange",
+         .summary = "What a change would do, and when what waits would start; changes nothing",
+         .request_schema = "WhatIf",
+         .response_schema = "Foresight"});
 }
 
 }  // namespace tandem::api

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foresight: questions about what would be. POST /api/v1/whatif tells what a change would do; StartTimes keeps when
-// what waits is expected to start, for `why`. Both walk on from a copy of the rows (whatif/foresee.h), on threads of
-// their own: the core thread is asked for nothing, and nothing of the server's state changes.
+// Foresight: questions about what would be. POST /api/v1/whatif tells what a change would do;
+// StartTimes keeps when what waits is expected to start, for `why`. Both walk on from a copy of the
+// rows (whatif/foresee.h), on threads of their own: the core thread is asked for nothing, and
+// nothing of the server's state changes.
 //
-// Bounds: two questions at a time (more: 429), ten seconds each walk, 10,000 machines and 1,000 actions. Expected starts
-// are told anew only when somebody asks, the state has moved on, and ten times as long as the last walk took has passed.
-// Who asks must be allowed to read what the question names; work of projects that it may not read is only counted.
-// Thread rule: every function from any thread.
+// Bounds: two questions at a time (more: 429), ten seconds each walk, 10,000 machines and 1,000
+// actions. Expected starts are told anew only when somebody asks, the state has moved on, and ten
+// times as long as the last walk took has passed. Who asks must be allowed to read what the
+// question names; work of projects that it may not read is only counted. Thread rule: every
+// function from any thread.
 #pragma once
 
 #include <atomic>

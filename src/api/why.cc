@@ -172,7 +172,8 @@ void begin(Writing& out, const Told& told, const server::WorkView& view) {
 }
 
 // Of some moments ago: who came since is not among them yet.
-void write_start(Writing& out, StartTimes& start_times, const server::WorkView& view, RowId workload) {
+void write_start(Writing& out, StartTimes& start_times, const server::WorkView& view,
+                 RowId workload, const std::string& queue) {
     const auto known = start_times.look(view.version());
     const whatif::Expectation* found = nullptr;
     if (known)
@@ -188,6 +189,14 @@ void write_start(Writing& out, StartTimes& start_times, const server::WorkView& 
         out.text("noStart", told ? model::name_of(found->no_start) : "notLookedAt");
     }
     if (!known) return;
+    if (const auto turn = known->turns.find(queue); turn != known->turns.end()) {
+        out.json.key("queueTurn");
+        out.json.begin_object();
+        out.text("queue", queue);
+        out.number("place", turn->second.place);
+        out.number("of", turn->second.of);
+        out.json.end_object();
+    }
     out.json.key("startAsOf");
     out.json.begin_object();
     out.number("resourceVersion", known->version);
@@ -220,7 +229,7 @@ std::string answer_live(const Parts& parts, StartTimes& start_times, const Call&
            .last = card.reason},
           view);
     if (verdict) write_verdict(out, *verdict);
-    if (verdict) write_start(out, start_times, view, card.id);
+    if (verdict) write_start(out, start_times, view, card.id, view.plan().queue_of(card.id));
     if (!pauses.empty()) out.reasons("constraints", pauses);
     write_history(out, parts, call, card.uid);
     json.end_object();

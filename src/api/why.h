@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a job or service is as it is: reason, what binds, who holds it, what would change it, and what happened
-// last. Reads the published view and the starts expected last; a job that is over is told by its row.
+// last. Reads the published view and the starts expected last; a job that is over is told by its
+// row.
 #pragma once
 
 #include "api/call.h"

@@ -115,9 +115,11 @@ void add_work_verbs(CLI::App& app, Arguments& a) {
         add_verb(app, a, "why", "Why is it as it is, and what would change it? why job/NAME");
     add_words(why, a, "KIND NAME", 1, 2);
     CLI::App* what_if = add_verb(
-        app, a, "what-if", "What would a change do? And when does what waits start? Changes nothing");
+        app, a, "what-if",
+        "What would a change do? And when does what waits start? Changes nothing");
     add_files(what_if, a);
-    what_if->add_option("--horizon", a.horizon, "how far to look, such as 24h (default), at most 31d");
+    what_if->add_option("--horizon", a.horizon,
+                        "how far to look, such as 24h (default), at most 31d");
     CLI::App* events =
         add_verb(app, a, "events", "What happened, newest first: events [KIND/NAME]");
     add_words(events, a, "KIND NAME", 0, 2);

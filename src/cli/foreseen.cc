@@ -8,7 +8,8 @@
 
 namespace tandem::cli {
 
-std::string start_words(const codec::Value* start, std::string_view no_start, Instant from, codec::Language language) {
+std::string start_words(const codec::Value* start, std::string_view no_start, Instant from,
+                        codec::Language language) {
     if (start != nullptr) {
         const std::string text = text_at(*start, "at");
         const auto at = parse_instant(text);
@@ -27,7 +28,8 @@ std::string start_words(const codec::Value* start, std::string_view no_start, In
 
 std::string basis_words(const codec::Value* start, codec::Language language) {
     if (start == nullptr) return {};
-    return text_at(*start, "basis") == "proved" ? say(language, "proved") : say(language, "estimated");
+    return text_at(*start, "basis") == "proved" ? say(language, "proved")
+                                                : say(language, "estimated");
 }
 
 }  // namespace tandem::cli

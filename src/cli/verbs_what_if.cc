@@ -17,7 +17,8 @@ using codec::Value;
 
 Value& member_of(Value& object, const std::string& name, codec::ValueType type) {
     const auto found = std::ranges::find(object.names, name);
-    if (found != object.names.end()) return object.items[static_cast<std::size_t>(found - object.names.begin())];
+    if (found != object.names.end())
+        return object.items[static_cast<std::size_t>(found - object.names.begin())];
     object.add(name, Value{.type = type});
     return object.items.back();
 }
@@ -26,7 +27,8 @@ Value& member_of(Value& object, const std::string& name, codec::ValueType type) 
 void fill_place(const Session& session, Value& key) {
     if (key.type != codec::ValueType::object) return;
     if (key.find("project") == nullptr) key.add("project", codec::make_text(session.project()));
-    if (key.find("namespace") == nullptr) key.add("namespace", codec::make_text(session.name_space()));
+    if (key.find("namespace") == nullptr)
+        key.add("namespace", codec::make_text(session.name_space()));
 }
 
 void fill_places(const Session& session, Value& question) {
@@ -36,8 +38,10 @@ void fill_places(const Session& session, Value& question) {
         if (question.names[i] != "actions") continue;
         for (Value& action : question.items[i].items)
             for (std::size_t verb = 0; verb < action.names.size(); ++verb)
-                if (const auto kind = model::parse_enum<model::Kind>(text_at(action.items[verb], "kind"));
-                    kind && model::info_of(*kind).scope == model::Scope::name_space && !action.items[verb].find("metadata"))
+                if (const auto kind =
+                        model::parse_enum<model::Kind>(text_at(action.items[verb], "kind"));
+                    kind && model::info_of(*kind).scope == model::Scope::name_space &&
+                    !action.items[verb].find("metadata"))
                     fill_place(session, action.items[verb]);
     }
 }
@@ -46,7 +50,8 @@ Result<Value> spec_of(const Value& document) {
     for (const std::string& name : document.names)
         if (name != "apiVersion" && name != "kind" && name != "metadata" && name != "spec")
             return invalid_field(name, "is no part of a WhatIf; it has apiVersion, kind and spec");
-    if (text_at(document, "apiVersion") != "tandem/v1") return invalid_field("apiVersion", "must be tandem/v1");
+    if (text_at(document, "apiVersion") != "tandem/v1")
+        return invalid_field("apiVersion", "must be tandem/v1");
     const Value* spec = document.find("spec");
     if (spec == nullptr || spec->type == codec::ValueType::null) return codec::make_object();
     if (spec->type != codec::ValueType::object) return invalid_field("spec", "must be an object");
@@ -58,7 +63,8 @@ Result<Value> read_question(const Session& session) {
     if (session.arguments().files.empty()) return question;
     std::vector<Value> asked;
     TANDEM_LET(sources, read_manifests(session, &asked));
-    if (asked.size() > 1) return fail(ErrorCode::invalid, "the files hold more than one WhatIf; put all into one");
+    if (asked.size() > 1)
+        return fail(ErrorCode::invalid, "the files hold more than one WhatIf; put all into one");
     if (!asked.empty()) {
         TANDEM_LET(spec, spec_of(asked.front()));
         question = std::move(spec);
@@ -89,16 +95,20 @@ std::string why_of(const Value& work, codec::Language language) {
     return text;
 }
 
-std::vector<std::string> row_of(const Value& work, bool compares, Instant from, codec::Language language) {
+std::vector<std::string> row_of(const Value& work, bool compares, Instant from,
+                                codec::Language language) {
     const auto kind = model::parse_enum<model::Kind>(text_at(work, "object.kind"));
     const Value* added = work.find("added");
-    std::string name = fmt::format("{}/{}", kind ? model::info_of(*kind).singular : "", text_at(work, "object.name"));
+    std::string name = fmt::format("{}/{}", kind ? model::info_of(*kind).singular : "",
+                                   text_at(work, "object.name"));
     if (added != nullptr && added->boolean) name += say(language, " (new)");
-    std::vector<std::string> row{std::move(name), text_at(work, "queue"),
-                                 start_words(work.find("start"), text_at(work, "noStart"), from, language),
-                                 basis_words(work.find("start"), language)};
+    std::vector<std::string> row{
+        std::move(name), text_at(work, "queue"),
+        start_words(work.find("start"), text_at(work, "noStart"), from, language),
+        basis_words(work.find("start"), language)};
     if (compares)
-        row.push_back(start_words(work.find("startBefore"), text_at(work, "noStartBefore"), from, language));
+        row.push_back(
+            start_words(work.find("startBefore"), text_at(work, "noStartBefore"), from, language));
     row.push_back(why_of(work, language));
     return row;
 }
@@ -107,10 +117,11 @@ std::string counts_of(const Value& answer, codec::Language language) {
     const auto count = [&](const char* name) {
         const std::string now = std::to_string(number_at(answer, fmt::format("after.{}", name)));
         if (answer.find("before") == nullptr) return now;
-        return say(language, "{} (without the change {})", now, number_at(answer, fmt::format("before.{}", name)));
+        return say(language, "{} (without the change {})", now,
+                   number_at(answer, fmt::format("before.{}", name)));
     };
-    std::string text = say(language, "as of version {}, looked until {}\n", number_at(answer, "resourceVersion"),
-                           text_at(answer, "after.until"));
+    std::string text = say(language, "as of version {}, looked until {}\n",
+                           number_at(answer, "resourceVersion"), text_at(answer, "after.until"));
     text += say(language, "  start now: {}\n", count("startsNow"));
     text += say(language, "  start later: {}\n", count("startsLater"));
     text += say(language, "  still wait then: {}\n", count("waits"));
@@ -122,8 +133,8 @@ std::string lines_of(const Session& session, const Value& answer) {
     const codec::Language language = look_of(session).language;
     const bool compares = answer.find("before") != nullptr;
     const auto from = parse_instant(text_at(answer, "at"));
-    Table table{.headers = {say(language, "WORK"), say(language, "QUEUE"), say(language, "STARTS AT"),
-                            say(language, "BASIS")}};
+    Table table{.headers = {say(language, "WORK"), say(language, "QUEUE"),
+                            say(language, "STARTS AT"), say(language, "BASIS")}};
     if (compares) table.headers.push_back(say(language, "WITHOUT THE CHANGE"));
     table.headers.push_back(say(language, "WHY"));
     if (const Value* work = answer.find("work"))
@@ -146,7 +157,9 @@ Result<int> do_what_if(Session& session) {
         question.add("horizon", codec::make_text(session.arguments().horizon));
     // YAML leaves open what a plain word is; on the wire it is what the field wants.
     TANDEM_LET(wire, codec::parse_what_if(question));
-    TANDEM_LET(answer, session.call({.method = "POST", .path = "/api/v1/whatif", .body = codec::render_what_if(wire)}));
+    TANDEM_LET(answer, session.call({.method = "POST",
+                                     .path = "/api/v1/whatif",
+                                     .body = codec::render_what_if(wire)}));
     show(session, answer, [&] { return lines_of(session, answer); });
     return exit_ok;
 }

@@ -189,6 +189,14 @@ std::string expected_line(const Value& why, codec::Language language) {
                version > 0 ? say(language, "; as of version {}", version) : std::string());
 }
 
+std::string turn_line(const Value& why, codec::Language language) {
+    const std::int64_t place = number_at(why, "queueTurn.place");
+    if (place == 0) return {};
+    return say(language, "  turn of queue {}: {} of {} in its pool; as of version {}\n",
+               printable(text_at(why, "queueTurn.queue")), place, number_at(why, "queueTurn.of"),
+               number_at(why, "startAsOf.resourceVersion"));
+}
+
 std::string why_lines(const Value& why, codec::Language language) {
     std::string text = say(language, "{}/{} is {}\n", text_at(why, "kind"), text_at(why, "name"),
                            text_at(why, "phase"));
@@ -201,7 +209,7 @@ std::string why_lines(const Value& why, codec::Language language) {
     if (const std::int64_t position = number_at(why, "position"); position > 0)
         text += say(language, "  position in its queue: {} of {}\n", position,
                     std::max(position, number_at(why, "waiting")));
-    text += expected_line(why, language);
+    text += turn_line(why, language) + expected_line(why, language);
     if (const Value* remedies = why.find("remedies"))
         for (const Value& remedy : remedies->items)
             text += say(language, "  would start in its turn with: {}\n",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions (see describe.h) of questions about a change that nobody makes, and of their answers.
+// Descriptions (see describe.h) of questions about a change that nobody makes, and of their
+// answers.
 #pragma once
 
 #include "codec/describe.h"
@@ -12,7 +13,8 @@ void describe(auto& v, Of<model::NodesAdded> auto& s) {
     v.named("NodesAdded");
     v.field("name", s.name, {.note = "of several: NAME-1, NAME-2, ...", .required = true});
     v.field("count", s.count, {.min = 1, .max = model::what_if_nodes_max});
-    v.field("like", s.like, {.note = "a node that is there and that they are like; nothing else is given then"});
+    v.field("like", s.like,
+            {.note = "a node that is there and that they are like; nothing else is given then"});
     v.field("devices", s.devices, {.note = "of each", .min = 0, .max = 1024});
     v.field("flavor", s.flavor, {.note = "of its devices"});
     v.milli("cpu", s.cpu_milli);
@@ -67,7 +69,8 @@ void describe(auto& v, Of<model::ForeseenSum> auto& s) {
     v.field("waits", s.waits);
     v.field("evictions", s.evictions);
     v.field("until", s.until, {.note = "how far was looked"});
-    v.field("complete", s.complete, {.note = "the whole horizon; false: looking further would have taken too long"});
+    v.field("complete", s.complete,
+            {.note = "the whole horizon; false: looking further would have taken too long"});
 }
 void describe(auto& v, Of<model::Foresight> auto& s) {
     v.named("Foresight");

@@ -177,7 +177,8 @@ void add_batch_and_problem(Schemas& schemas) {
     schemas["WhatIf"].pop_back();
     schemas["WhatIf"].pop_back();
     schemas["WhatIf"] +=
-        R"(,"actions":{"type":"array","maxItems":1000,"description":"as in a batch","items":{"type":"object"}}}})";
+        R"(,"actions":{"type":"array","maxItems":1000,"description":"as in a batch",)"
+        R"("items":{"type":"object"}}}})";
     schemas["Outcomes"] =
         R"({"type":"object","required":["outcomes"],"properties":{"outcomes":{"type":"array","items":)" +
         reference_to("Outcome") + "}}}";

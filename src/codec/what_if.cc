@@ -11,7 +11,8 @@ namespace tandem::codec {
 Result<model::WhatIf> parse_what_if(const Value& document) {
     ReadContext context{.origin = Origin::manifest};
     const Place root{};
-    if (!require_type(context, root, document, ValueType::object)) return pass_on(*std::move(context.error));
+    if (!require_type(context, root, document, ValueType::object))
+        return pass_on(*std::move(context.error));
     Value rest = document;
     Value batch{.type = ValueType::object};
     for (std::size_t i = 0; i < rest.names.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-if on the wire: {"horizon": "24h", "addNodes": [...], "drain": [...], "priorities": [...], "actions": [...]},
-// all of it optional, actions as in the batch route. Errors: invalid, naming the field. Thread rule: pure functions.
+// What-if on the wire: {"horizon": "24h", "addNodes": [...], "drain": [...], "priorities": [...],
+// "actions": [...]}, all of it optional, actions as in the batch route. Errors: invalid, naming the
+// field. Thread rule: pure functions.
 #pragma once
 
 #include <string>

@@ -115,8 +115,8 @@ class StoreReader {
                                                            std::int64_t limit) = 0;
     // Oldest first: those after a sequence number, or (newest_rows) the last ones there are.
     virtual Result<std::vector<model::AuditRecord>> audit(std::int64_t after, std::int64_t limit) = 0;
-    // All rows as of one commit, for whoever plays on from there on a copy (whatif). A pass over the whole store: for
-    // threads that nobody waits for. The writer goes on meanwhile.
+    // All rows as of one commit, for whoever plays on from there on a copy (whatif). A pass over
+    // the whole store: for threads that nobody waits for. The writer goes on meanwhile.
     virtual Result<RecoveredState> rows() = 0;
     // One NDJSON line at a time: segments, state rows, log rows, change rows. For export-history.
     virtual Status export_history(const std::function<bool(std::string_view line)>& sink) = 0;

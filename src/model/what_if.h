@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-if: a question about a change that nobody makes, and what it would do. Part of no state: neither is stored.
+// What-if: a question about a change that nobody makes, and what it would do. Part of no state:
+// neither is stored.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace tandem::model {
 
-// Machines that are not there: NAME, or NAME-1, NAME-2, ... `like`: a node that is there, whose devices, CPU, memory,
-// labels and taints they have; otherwise what stands here.
+// Machines that are not there: NAME, or NAME-1, NAME-2, ... `like`: a node that is there, whose
+// devices, CPU, memory, labels and taints they have; otherwise what stands here.
 struct NodesAdded {
     std::string name{};
     std::int64_t count = 1;
@@ -53,9 +54,11 @@ struct WhatIf {
 };
 
 // What a time rests on.
-//   proved     the planner decides so at once; or all that it waits for ends by what it stated, and nothing that is
+//   proved     the planner decides so at once; or all that it waits for ends by what it stated, and
+//   nothing that is
 //              there now goes before it
-//   estimated  some of what it waits for has stated no end and is taken to run as long as its like did, or others
+//   estimated  some of what it waits for has stated no end and is taken to run as long as its like
+//   did, or others
 //              that wait or grow may go first
 enum class StartBasis : std::uint8_t { proved, estimated };
 template <>
@@ -78,7 +81,8 @@ struct ForeseenStart {
 enum class NoStart : std::uint8_t { none, kept, never, no_end, horizon, too_long };
 template <>
 struct EnumNames<NoStart> {
-    static constexpr std::string_view values[] = {"none", "kept", "never", "noEnd", "horizon", "tooLong"};
+    static constexpr std::string_view values[] = {"none",  "kept",    "never",
+                                                  "noEnd", "horizon", "tooLong"};
 };
 
 struct ForeseenEviction {
@@ -105,8 +109,8 @@ struct ForeseenSum {
     std::int64_t starts_later = 0;
     std::int64_t waits = 0;
     std::int64_t evictions = 0;
-    Instant until{};        // how far was looked
-    bool complete = true;   // the whole horizon
+    Instant until{};       // how far was looked
+    bool complete = true;  // the whole horizon
     bool operator==(const ForeseenSum&) const = default;
 };
 struct Foresight {

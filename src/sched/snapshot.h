@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: the scheduler's picture as of one moment, for readers on other threads: why each waiting workload
-// waits, positions, queues, pools. Immutable; made by Planner::snapshot(), which shares with the one before all
-// that did not change. Verdicts are judged on the view's own tables when asked for, so that their numbers and
-// remedies belong to one moment. Cost of a verdict: sums per domain for shapes of whole devices; one pass over
-// the nodes where CPU, memory or parts of devices are asked for.
-// Thread rule: reads from any thread.
+// Snapshot: the scheduler's picture as of one moment, for readers on other threads: why each
+// waiting workload waits, positions, queues, pools. Immutable; made by Planner::snapshot(), which
+// shares with the one before all that did not change. Verdicts are judged on the view's own tables
+// when asked for, so that their numbers and remedies belong to one moment. Cost of a verdict: sums
+// per domain for shapes of whole devices; one pass over the nodes where CPU, memory or parts of
+// devices are asked for. Thread rule: reads from any thread.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,14 @@ struct PoolLine {
     std::int64_t used = 0;
     std::int64_t idle = 0;
 };
+// Whose turn a queue with waiting work is, among those of its pool.
+struct QueueTurn {
+    std::string queue{};
+    std::string pool{};
+    std::int64_t place = 0;  // 1: next
+    std::int64_t of = 0;
+    bool operator==(const QueueTurn&) const = default;
+};
 // What a workload has.
 struct Assignment {
     std::string queue{};
@@ -71,12 +79,15 @@ class Snapshot {
     // Why a workload waits; absent when it does not.
     std::optional<model::Verdict> verdict(RowId workload) const;
     std::int64_t position(RowId workload) const;  // 1: next in its queue; 0: does not wait
+    std::string queue_of(RowId workload) const;   // in which it waits; empty: in none
     std::optional<Assignment> assignment(RowId workload) const;
     std::vector<QueueLine> queue_lines() const;
     std::vector<PoolLine> pool_lines() const;
     // The first `limit` of a queue.
     std::vector<WaitingLine> waiting_lines(std::string_view queue, std::size_t limit) const;
     std::vector<CounterLine> counter_lines() const;
+    // Queues with waiting work, in the order of their turns. A pass over all classes.
+    std::vector<QueueTurn> queue_order() const;
     std::size_t waiting_count() const { return tables_.waiting.size(); }
 
     const SnapshotTables& tables() const { return tables_; }

@@ -17,8 +17,8 @@ using model::StartBasis;
 constexpr Duration same_time = seconds(1);
 
 bool is_kept(ReasonCode code) {
-    return code == ReasonCode::held || code == ReasonCode::suspended || code == ReasonCode::waiting_for_job ||
-           code == ReasonCode::dependency_never_met;
+    return code == ReasonCode::held || code == ReasonCode::suspended ||
+           code == ReasonCode::waiting_for_job || code == ReasonCode::dependency_never_met;
 }
 
 bool never_starts(ReasonCode code) {
@@ -29,8 +29,10 @@ bool never_starts(ReasonCode code) {
 
 Expectation expectation_of(const Walk& walk, const Fate& fate) {
     if (fate.start) {
-        const bool proved = fate.at_once || fate.start->at == walk.began() || (fate.first && fate.start->stated);
-        return {.start = model::ForeseenStart{fate.start->at, proved ? StartBasis::proved : StartBasis::estimated}};
+        const bool proved =
+            fate.at_once || fate.start->at == walk.began() || (fate.first && fate.start->stated);
+        return {.start = model::ForeseenStart{fate.start->at,
+                                              proved ? StartBasis::proved : StartBasis::estimated}};
     }
     if (!fate.waits_still) return {};
     if (is_kept(fate.waits.code)) return {.no_start = NoStart::kept};
@@ -58,13 +60,15 @@ model::ForeseenSum sum_of(const Walk& walk) {
     return sum;
 }
 
-bool is_same(const std::optional<model::ForeseenStart>& a, const std::optional<model::ForeseenStart>& b) {
+bool is_same(const std::optional<model::ForeseenStart>& a,
+             const std::optional<model::ForeseenStart>& b) {
     if (a.has_value() != b.has_value()) return false;
     if (!a) return true;
     return std::max(a->at, b->at) - std::min(a->at, b->at) <= same_time;
 }
 
-bool is_same(const std::vector<model::ForeseenEviction>& a, const std::vector<model::ForeseenEviction>& b) {
+bool is_same(const std::vector<model::ForeseenEviction>& a,
+             const std::vector<model::ForeseenEviction>& b) {
     return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
         return one.reason.code == other.reason.code &&
                std::max(one.at, other.at) - std::min(one.at, other.at) <= same_time;
@@ -77,7 +81,11 @@ struct Row {
 };
 
 Row row_of(const Walk& after, const Walk* before, RowId id, const Fate& fate) {
-    Row row{.id = id, .work = {.object = fate.object, .queue = fate.queue, .added = false, .evictions = fate.evictions}};
+    Row row{.id = id,
+            .work = {.object = fate.object,
+                     .queue = fate.queue,
+                     .added = false,
+                     .evictions = fate.evictions}};
     const Expectation now = expectation_of(after, fate);
     row.work.start = now.start;
     row.work.no_start = now.no_start;
@@ -96,8 +104,8 @@ Row row_of(const Walk& after, const Walk* before, RowId id, const Fate& fate) {
 }
 
 bool is_touched(const ForeseenWork& work) {
-    return work.added || !is_same(work.start, work.start_before) || work.no_start != work.no_start_before ||
-           !is_same(work.evictions, work.evictions_before);
+    return work.added || !is_same(work.start, work.start_before) ||
+           work.no_start != work.no_start_before || !is_same(work.evictions, work.evictions_before);
 }
 
 // Who starts first first; who starts never last.
@@ -114,13 +122,17 @@ std::vector<Row> rows_of(const Walk& after, const Walk* before, bool touched_onl
     for (const auto& [id, fate] : after.fates()) {
         if (fate.object.name.empty()) continue;  // gone by the change
         Row row = row_of(after, before, id, fate);
-        if (before == nullptr ? fate.waited : !touched_only || is_touched(row.work)) rows.push_back(std::move(row));
+        if (before == nullptr ? fate.waited : !touched_only || is_touched(row.work))
+            rows.push_back(std::move(row));
     }
     if (before != nullptr) {
         // Who is neither asked to leave nor waits any more, but would be without the change.
         for (const auto& [id, fate] : before->fates()) {
             if (after.fates().contains(id) || !after.knows(fate.object)) continue;
-            Row row{.id = id, .work = {.object = fate.object, .queue = fate.queue, .evictions_before = fate.evictions}};
+            Row row{.id = id,
+                    .work = {.object = fate.object,
+                             .queue = fate.queue,
+                             .evictions_before = fate.evictions}};
             if (is_touched(row.work)) rows.push_back(std::move(row));
         }
     }
@@ -144,8 +156,8 @@ void show(model::Foresight& foresight, std::vector<Row> rows, const Walk& after,
 
 }  // namespace
 
-Result<model::Foresight> foresee(core::RecoveredState rows, const model::WhatIf& question, const WalkBounds& bounds,
-                                 const View& view) {
+Result<model::Foresight> foresee(core::RecoveredState rows, const model::WhatIf& question,
+                                 const WalkBounds& bounds, const View& view) {
     Scene scene = make_scene(std::move(rows));
     WalkBounds own = bounds;
     own.horizon = question.horizon;
@@ -160,7 +172,8 @@ Result<model::Foresight> foresee(core::RecoveredState rows, const model::WhatIf&
         TANDEM_TRY(change(scene, question));
     }
     TANDEM_LET(after, play(std::move(scene), own));
-    model::Foresight foresight{.version = after->version(), .at = after->began(), .after = sum_of(*after)};
+    model::Foresight foresight{
+        .version = after->version(), .at = after->began(), .after = sum_of(*after)};
     if (before) foresight.before = sum_of(*before);
     show(foresight, rows_of(*after, before.get(), view.touched_only), *after, view);
     return foresight;
@@ -170,7 +183,9 @@ Result<Expectations> expect_starts(core::RecoveredState rows, const WalkBounds& 
     TANDEM_LET(walk, play(make_scene(std::move(rows)), bounds));
     Expectations expectations{.version = walk->version(), .at = walk->began()};
     for (const auto& [id, fate] : walk->fates())
-        if (fate.waited && !fate.object.name.empty()) expectations.of[id] = expectation_of(*walk, fate);
+        if (fate.waited && !fate.object.name.empty())
+            expectations.of[id] = expectation_of(*walk, fate);
+    for (const sched::QueueTurn& turn : walk->turns()) expectations.turns[turn.queue] = turn;
     return expectations;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is foreseen for at once is what the server then does: on random small worlds the change is asked for and then
-// really made; who starts, who keeps a claim and who is asked to leave must be the same.
+// What is foreseen for at once is what the server then does: on random small worlds the change is
+// asked for and then really made; who starts, who keeps a claim and who is asked to leave must be
+// the same.
 #include "base/random.h"
 #include "whatif/test_town.h"
 
@@ -12,7 +13,8 @@ class Story {
     explicit Story(std::uint64_t seed) : random_(seed_from(seed)) {
         const std::int64_t nodes = 1 + draw(3);
         std::vector<model::Input> reports;
-        for (std::int64_t i = 0; i < nodes; ++i) reports.push_back(Town::node("n" + std::to_string(i), 1 + draw(4)));
+        for (std::int64_t i = 0; i < nodes; ++i)
+            reports.push_back(Town::node("n" + std::to_string(i), 1 + draw(4)));
         nodes_ = nodes;
         town.run(std::move(reports));
         town.apply(Town::queue("cohort", "", 0));
@@ -30,12 +32,24 @@ class Story {
     // One change, as a question and as what is really done.
     void choose() {
         switch (draw(6)) {
-            case 0: add_job(); break;
-            case 1: add_node(); break;
-            case 2: drain(); break;
-            case 3: set_priority(); break;
-            case 4: set_quota(); break;
-            default: remove_job(); break;
+            case 0:
+                add_job();
+                break;
+            case 1:
+                add_node();
+                break;
+            case 2:
+                drain();
+                break;
+            case 3:
+                set_priority();
+                break;
+            case 4:
+                set_quota();
+                break;
+            default:
+                remove_job();
+                break;
         }
     }
 
@@ -45,7 +59,9 @@ class Story {
     std::vector<model::Input> inputs;
 
   private:
-    std::int64_t draw(std::int64_t below) { return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below))); }
+    std::int64_t draw(std::int64_t below) {
+        return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below)));
+    }
     model::Job job_drawn() {
         const std::string queue = draw(2) == 0 ? "a" : "b";
         const std::int64_t replicas = 1 + draw(4);
@@ -74,23 +90,32 @@ class Story {
         actions = {model::ApplyObject{.object = node}};
         std::set<RowId> on;
         for (const auto& [id, replica] : town.driver.state().table<model::Replica>().rows())
-            if (replica.status.node == name && model::holds_capacity(replica.status.phase)) on.insert(replica.spec.owner_id);
+            if (replica.status.node == name && model::holds_capacity(replica.status.phase))
+                on.insert(replica.spec.owner_id);
         for (RowId id : on)
-            actions.push_back(model::ActOnJob{core::key_of_row(town.driver.state().table<model::Job>().get(id)), model::JobAct::requeue});
+            actions.push_back(
+                model::ActOnJob{core::key_of_row(town.driver.state().table<model::Job>().get(id)),
+                                model::JobAct::requeue});
     }
     void set_priority() {
         const std::string name = some_job();
-        if (town.phase_of(name) != "pending") return add_job();  // of others only a what-if changes it
+        if (town.phase_of(name) != "pending")
+            return add_job();  // of others only a what-if changes it
         model::Job job = *town.job_named(name);
         job.spec.priority = draw(10);
-        question.priorities = {{.project = "default", .name_space = "default", .name = job.meta.name, .priority = job.spec.priority}};
+        question.priorities = {{.project = "default",
+                                .name_space = "default",
+                                .name = job.meta.name,
+                                .priority = job.spec.priority}};
         actions = {model::ApplyObject{.object = job}};
     }
     void set_quota() {
-        question.actions = actions = {model::ApplyObject{.object = Town::queue(draw(2) == 0 ? "a" : "b", "cohort", draw(6))}};
+        question.actions = actions = {
+            model::ApplyObject{.object = Town::queue(draw(2) == 0 ? "a" : "b", "cohort", draw(6))}};
     }
     void remove_job() {
-        question.actions = actions = {model::DeleteObject{{model::Kind::job, "default", "default", some_job()}}};
+        question.actions =
+            actions = {model::DeleteObject{{model::Kind::job, "default", "default", some_job()}}};
     }
 
     Random random_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a town is core's driver over the memory store, with tasks that start at once and end when told.
+// For tests: a town is core's driver over the memory store, with tasks that start at once and end
+// when told.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +31,8 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         name_space.meta.name = name_space.meta.project = "default";
         model::Pool pool;
         pool.meta.name = "default";
-        submit({model::ApplyObject{project}, model::ApplyObject{name_space}, model::ApplyObject{pool}});
+        submit({model::ApplyObject{project}, model::ApplyObject{name_space},
+                model::ApplyObject{pool}});
     }
 
     void run(std::vector<model::Input> inputs) {
@@ -39,7 +41,8 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         EXPECT_EQ(driver.run(std::move(inputs), {.now = now, .seed = seed_from(++seeds)}),
                   core::BatchResult::committed);
     }
-    std::optional<Error> submit(std::vector<model::Action> actions, std::vector<model::Input> before = {}) {
+    std::optional<Error> submit(std::vector<model::Action> actions,
+                                std::vector<model::Input> before = {}) {
         error.reset();
         before.push_back(model::Command{.ticket = 1,
                                         .caller = {.subject = std::string(core::platform_subject)},
@@ -47,7 +50,9 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         run(std::move(before));
         return error;
     }
-    void apply(model::Object object) { EXPECT_FALSE(submit({model::ApplyObject{.object = std::move(object)}})); }
+    void apply(model::Object object) {
+        EXPECT_FALSE(submit({model::ApplyObject{.object = std::move(object)}}));
+    }
     // Everything that was asked of tasks is done.
     void settle() {
         while (!replies.empty()) {
@@ -65,7 +70,8 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         std::vector<model::TaskName> names;
         const auto* job = job_named(name);
         for (RowId id : core::replicas_of(driver.state(), job->meta.id))
-            names.push_back(core::task_name(driver.state(), driver.state().table<model::Replica>().get(id)));
+            names.push_back(
+                core::task_name(driver.state(), driver.state().table<model::Replica>().get(id)));
         return names;
     }
     const model::Job* job_named(const std::string& name) const {
@@ -77,8 +83,12 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
 
     static model::NodeReported node(const std::string& name, std::int64_t devices) {
         model::NodeReported report{.name = name, .status = {}};
-        report.status = {.ready = true, .executor = "local", .cpu_milli = 64'000, .memory_bytes = std::int64_t{1} << 40};
-        for (std::int64_t i = 0; i < devices; ++i) report.status.devices.push_back({.index = i, .flavor = "card"});
+        report.status = {.ready = true,
+                         .executor = "local",
+                         .cpu_milli = 64'000,
+                         .memory_bytes = std::int64_t{1} << 40};
+        for (std::int64_t i = 0; i < devices; ++i)
+            report.status.devices.push_back({.index = i, .flavor = "card"});
         return report;
     }
     static model::Job job(const std::string& name, const std::string& queue, std::int64_t replicas,
@@ -96,7 +106,8 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
         job.spec.roles = {role};
         return job;
     }
-    static model::Queue queue(const std::string& name, const std::string& parent, std::int64_t nominal) {
+    static model::Queue queue(const std::string& name, const std::string& parent,
+                              std::int64_t nominal) {
         model::Queue queue;
         queue.meta.name = name;
         queue.spec.parent = parent;
@@ -118,13 +129,15 @@ class Town : public core::Executor, public core::Publisher, public core::AuditHa
             replies.push_back(model::TaskStarted{one->task, "h", "", now});
         }
         if (const auto* one = std::get_if<model::StopTask>(&intent.body))
-            replies.push_back(model::TaskExited{.task = one->task, .exit = {.code = -1, .signal = 15, .at = now}});
+            replies.push_back(model::TaskExited{.task = one->task,
+                                                .exit = {.code = -1, .signal = 15, .at = now}});
     }
     void forget(RowId) override {}
     void settle(const model::TaskName&) override {}
     void publish(const model::BatchRecord& record, const core::State&) override {
         for (const model::EventRecord& event : record.events)
-            if (event.reason.code == model::ReasonCode::preempted || event.reason.code == model::ReasonCode::reclaimed ||
+            if (event.reason.code == model::ReasonCode::preempted ||
+                event.reason.code == model::ReasonCode::reclaimed ||
                 event.reason.code == model::ReasonCode::requeued_by_request)
                 evicted.insert(event.about.name);
     }

@@ -16,12 +16,17 @@ using model::Replica;
 using model::Service;
 
 bool is_eviction(ReasonCode code) {
-    return code == ReasonCode::preempted || code == ReasonCode::reclaimed || code == ReasonCode::gave_fair_share ||
-           code == ReasonCode::queue_drained || code == ReasonCode::requeued_by_request;
+    return code == ReasonCode::preempted || code == ReasonCode::reclaimed ||
+           code == ReasonCode::gave_fair_share || code == ReasonCode::queue_drained ||
+           code == ReasonCode::requeued_by_request;
 }
 
-bool waits(const Job& job) { return job.status.phase == Phase::pending || job.status.phase == Phase::claimed; }
-bool waits(const Service& service) { return service.status.ready < service.status.desired; }
+bool waits(const Job& job) {
+    return job.status.phase == Phase::pending || job.status.phase == Phase::claimed;
+}
+bool waits(const Service& service) {
+    return service.status.ready < service.status.desired;
+}
 
 }  // namespace
 
@@ -43,13 +48,14 @@ Status Walk::begin() {
     if (const Status started = driver_->start("whatif"); !started) return started;
     std::vector<model::Input> inputs = std::move(scene_.inputs);
     if (!scene_.actions.empty())
-        inputs.push_back(model::Command{
-            .ticket = 1,
-            .caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = {}},
-            .actions = std::move(scene_.actions),
-            .idempotency_key = {},
-            .body_digest = {},
-            .dry_run = false});
+        inputs.push_back(model::Command{.ticket = 1,
+                                        .caller = {.subject = std::string(core::platform_subject),
+                                                   .key_id = {},
+                                                   .request_id = {}},
+                                        .actions = std::move(scene_.actions),
+                                        .idempotency_key = {},
+                                        .body_digest = {},
+                                        .dry_run = false});
     // Last, so that nothing is placed before the change is there.
     inputs.push_back(list_tasks());
     for (const auto& [id, job] : driver_->state().table<Job>().rows())
@@ -74,14 +80,15 @@ model::TasksListed Walk::list_tasks() {
         if (!model::may_be_alive(replica.status.phase) || core::is_gone(replica)) continue;
         const model::TaskName name = core::task_name(driver_->state(), replica);
         if (!tasks_.contains(name)) take_on(replica);
-        listed.tasks.push_back({.task = name,
-                                .handle = replica.status.handle.empty() ? "handle" : replica.status.handle,
-                                .endpoint = replica.status.endpoint,
-                                .exit = {},
-                                .start_error = {},
-                                .last_output = {},
-                                .node = replica.status.node,
-                                .devices = replica.status.devices});
+        listed.tasks.push_back(
+            {.task = name,
+             .handle = replica.status.handle.empty() ? "handle" : replica.status.handle,
+             .endpoint = replica.status.endpoint,
+             .exit = {},
+             .start_error = {},
+             .last_output = {},
+             .node = replica.status.node,
+             .devices = replica.status.devices});
     }
     return listed;
 }
@@ -99,7 +106,8 @@ void Walk::take_on(const Replica& replica) {
 }
 
 void Walk::end_by_itself(const model::TaskName& name, Task& task, const Job& job, Instant started) {
-    if (job.spec.max_run_time) return plan_exit(name, std::max(now_, started + *job.spec.max_run_time), true);
+    if (job.spec.max_run_time)
+        return plan_exit(name, std::max(now_, started + *job.spec.max_run_time), true);
     task.stated = false;
     const auto saved = saved_.find(job.meta.id);
     const Duration before = saved == saved_.end() ? Duration{} : saved->second;
@@ -123,10 +131,12 @@ void Walk::at(Instant when, model::Input input) {
 
 Duration Walk::grace_of(RowId workload) const {
     const core::State& state = driver_->state();
-    if (const Service* service = state.table<Service>().find(workload)) return service->spec.drain_timeout;
+    if (const Service* service = state.table<Service>().find(workload))
+        return service->spec.drain_timeout;
     const Job* job = state.table<Job>().find(workload);
     if (job == nullptr) return {};
-    if (const auto asked = scene_.graces_asked.find(core::key_of_row(*job)); asked != scene_.graces_asked.end())
+    if (const auto asked = scene_.graces_asked.find(core::key_of_row(*job));
+        asked != scene_.graces_asked.end())
         return asked->second;
     const auto known = scene_.graces.find(job->meta.uid);
     return known == scene_.graces.end() ? Duration{} : known->second;
@@ -139,7 +149,8 @@ void Walk::execute(const model::Intent& intent) {
         at(now_, model::ReplicaProbed{.task = one->task, .ready = true, .detail = {}});
     if (const auto* one = std::get_if<model::CollectOutputs>(&intent.body)) {
         std::vector<model::OutputRecord> outputs;
-        for (const model::JobOutput& output : one->outputs) outputs.push_back({output.name, "sha256:00", 1});
+        for (const model::JobOutput& output : one->outputs)
+            outputs.push_back({output.name, "sha256:00", 1});
         at(now_, model::OutputStored{one->task, std::move(outputs), ""});
     }
 }
@@ -148,12 +159,14 @@ void Walk::start(const model::StartTask& start) {
     if (tasks_.contains(start.task)) return;
     const core::State& state = driver_->state();
     const Job* job = state.table<Job>().find_uid(start.task.uid);
-    const Service* service = job == nullptr ? state.table<Service>().find_uid(start.task.uid) : nullptr;
+    const Service* service =
+        job == nullptr ? state.table<Service>().find_uid(start.task.uid) : nullptr;
     if (job == nullptr && service == nullptr) return;
     const RowId workload = job != nullptr ? job->meta.id : service->meta.id;
-    const model::Queue* queue =
-        state.table<model::Queue>().find_named(job != nullptr ? job->spec.queue : service->spec.queue);
-    Task& task = tasks_[start.task] = {.workload = workload, .pool = queue != nullptr ? queue->spec.pool : ""};
+    const model::Queue* queue = state.table<model::Queue>().find_named(
+        job != nullptr ? job->spec.queue : service->spec.queue);
+    Task& task = tasks_[start.task] = {.workload = workload,
+                                       .pool = queue != nullptr ? queue->spec.pool : ""};
     note_first(workload);
     at(now_, model::TaskStarted{start.task, "handle", start.wants_port ? "127.0.0.1:9" : "", now_});
     if (job != nullptr) end_by_itself(start.task, task, *job, now_);
@@ -165,7 +178,8 @@ void Walk::note_first(RowId workload) {
     const core::State& state = driver_->state();
     std::string pool;
     if (const Job* job = state.table<Job>().find(workload))
-        if (const auto* queue = state.table<model::Queue>().find_named(job->spec.queue)) pool = queue->spec.pool;
+        if (const auto* queue = state.table<model::Queue>().find_named(job->spec.queue))
+            pool = queue->spec.pool;
     fate.start = StartSeen{.at = now_, .stated = !guessed_.contains(pool)};
 }
 
@@ -182,7 +196,8 @@ core::CommitOutcome Walk::commit(const model::BatchRecord& record) {
         if (!is_eviction(event.reason.code)) continue;
         core::State const& state = driver_->state();
         const Job* job = state.table<Job>().find_uid(event.uid);
-        const Service* service = job == nullptr ? state.table<Service>().find_uid(event.uid) : nullptr;
+        const Service* service =
+            job == nullptr ? state.table<Service>().find_uid(event.uid) : nullptr;
         if (job == nullptr && service == nullptr) continue;
         const RowId id = job != nullptr ? job->meta.id : service->meta.id;
         fates_[id].evictions.push_back({event.at, event.reason});
@@ -204,7 +219,8 @@ void Walk::note_end(const model::Input& input) {
 
 Status Walk::run_batch(std::vector<model::Input> inputs) {
     batches_ += 1;
-    const core::BatchResult result = driver_->run(std::move(inputs), {.now = now_, .seed = seed_from(++seeds_)});
+    const core::BatchResult result =
+        driver_->run(std::move(inputs), {.now = now_, .seed = seed_from(++seeds_)});
     if (result == core::BatchResult::committed) return {};
     return fail(ErrorCode::internal, "a batch on the copied rows was not taken");
 }
@@ -242,19 +258,23 @@ Status Walk::play_on() {
 void Walk::mark_waiting() {
     const core::State& state = driver_->state();
     const auto snapshot = state.planner.snapshot();
+    turns_ = snapshot->queue_order();
     std::map<std::string, std::set<std::string>> waiting;  // queues by pool
     for (const auto& [id, job] : state.table<Job>().rows()) {
         if (job.status.phase == Phase::claimed) fates_[id].at_once = true;
         if (!waits(job)) continue;
         fates_[id].waited = true;
         const model::Queue* queue = state.table<model::Queue>().find_named(job.spec.queue);
-        if (queue != nullptr && snapshot->position(id) > 0) waiting[queue->spec.pool].insert(job.spec.queue);
+        if (queue != nullptr && snapshot->position(id) > 0)
+            waiting[queue->spec.pool].insert(job.spec.queue);
     }
     for (const auto& [id, service] : state.table<Service>().rows()) {
         if (waits(service)) fates_[id].waited = true;
         const model::Queue* queue = state.table<model::Queue>().find_named(service.spec.queue);
-        const bool comes = snapshot->position(id) > 0 || scene_.growing.contains(service.spec.queue);
-        if (queue != nullptr && comes) waiting[queue->spec.pool].insert("service/" + service.spec.queue);
+        const bool comes =
+            snapshot->position(id) > 0 || scene_.growing.contains(service.spec.queue);
+        if (queue != nullptr && comes)
+            waiting[queue->spec.pool].insert("service/" + service.spec.queue);
     }
     for (auto& [id, fate] : fates_) {
         const Job* job = state.table<Job>().find(id);
@@ -289,7 +309,8 @@ void Walk::see_the_end() {
 
 bool Walk::knows(const model::ObjectKey& key) const {
     const core::State& state = driver_->state();
-    if (key.kind == model::Kind::job) return state.table<Job>().find_named(key.project, key.name_space, key.name) != nullptr;
+    if (key.kind == model::Kind::job)
+        return state.table<Job>().find_named(key.project, key.name_space, key.name) != nullptr;
     return state.table<Service>().find_named(key.project, key.name_space, key.name) != nullptr;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: core's own driver, on the rows of a scene, goes on through virtual time: tasks start at once, end by what their
-// jobs state (else by what is typical, else never), and leave when they are asked to. What starts, who is asked to
-// leave and who still waits at the end is what the server itself would do, had it the same luck.
+// Walk: core's own driver, on the rows of a scene, goes on through virtual time: tasks start at
+// once, end by what their jobs state (else by what is typical, else never), and leave when they are
+// asked to. What starts, who is asked to leave and who still waits at the end is what the server
+// itself would do, had it the same luck.
 //
-// Nothing of it reaches the world: its store takes everything and keeps nothing. Work is bounded by the horizon, by a
-// number of batches, and by `stop`, which is asked between batches.
-// PURE. Thread rule: one owner.
+// Nothing of it reaches the world: its store takes everything and keeps nothing. Work is bounded by
+// the horizon, by a number of batches, and by `stop`, which is asked between batches. PURE. Thread
+// rule: one owner.
 #pragma once
 
 #include <cstdint>
@@ -36,24 +37,31 @@ struct Fate {
     model::ObjectKey object{};
     std::string queue{};
     std::string pool{};
-    bool waited = false;      // when the walk began, or since it came
-    bool at_once = false;     // placed by the first plan, if only as a claim
-    bool first = false;       // of its queue, and no other queue's work waits for the pool, nor may any grow
+    bool waited = false;   // when the walk began, or since it came
+    bool at_once = false;  // placed by the first plan, if only as a claim
+    bool first =
+        false;  // of its queue, and no other queue's work waits for the pool, nor may any grow
     std::optional<StartSeen> start{};  // the first
     std::vector<model::ForeseenEviction> evictions{};
     bool waits_still = false;  // at the end
     model::Reason waits{};     // then: what its row says
 };
 
-class Walk : private core::Store, private core::Executor, private core::Publisher, private core::AuditHasher {
+class Walk : private core::Store,
+             private core::Executor,
+             private core::Publisher,
+             private core::AuditHasher {
   public:
     Walk(Scene scene, WalkBounds bounds);
     ~Walk() override;
 
-    // Plays it all. Error: what core says of the change, as of the caller's own fields ("actions[3].spec.queue").
+    // Plays it all. Error: what core says of the change, as of the caller's own fields
+    // ("actions[3].spec.queue").
     Status play();
 
     const std::map<RowId, Fate>& fates() const { return fates_; }
+    // Whose turn it was once the change was there.
+    const std::vector<sched::QueueTurn>& turns() const { return turns_; }
     Instant began() const { return began_; }
     Instant until() const { return now_; }
     bool complete() const { return complete_; }
@@ -66,7 +74,10 @@ class Walk : private core::Store, private core::Executor, private core::Publishe
 
   private:
     Result<core::RecoveredState> recover() override { return std::move(scene_.rows); }
-    Status open_segment(const model::CoreMeta&, std::string_view, const model::LiveMemory*) override { return {}; }
+    Status open_segment(const model::CoreMeta&, std::string_view,
+                        const model::LiveMemory*) override {
+        return {};
+    }
     bool segment_is_full() const override { return false; }
     core::CommitOutcome commit(const model::BatchRecord& record) override;
     void execute(const model::Intent& intent) override;
@@ -90,7 +101,8 @@ class Walk : private core::Store, private core::Executor, private core::Publishe
     void take_on(const model::Replica& replica);
     void start(const model::StartTask& start);
     void stop(const model::StopTask& stop);
-    void end_by_itself(const model::TaskName& name, Task& task, const model::Job& job, Instant started);
+    void end_by_itself(const model::TaskName& name, Task& task, const model::Job& job,
+                       Instant started);
     void plan_exit(const model::TaskName& name, Instant at, bool well);
     void note_first(RowId workload);
     void note_end(const model::Input& input);
@@ -115,10 +127,12 @@ class Walk : private core::Store, private core::Executor, private core::Publishe
     std::map<std::pair<Instant, std::int64_t>, model::Input> agenda_{};
     std::map<model::TaskName, Task> tasks_{};
     std::map<model::TaskName, std::pair<Instant, std::int64_t>> exits_{};  // where in the agenda
-    std::map<RowId, Duration> saved_{};         // work of jobs with checkpoints that need not be done again
-    std::set<std::string> guessed_{};           // pools in which something ended by a guess
+    std::map<RowId, Duration>
+        saved_{};                      // work of jobs with checkpoints that need not be done again
+    std::set<std::string> guessed_{};  // pools in which something ended by a guess
     std::map<RowId, Fate> fates_{};
     std::set<std::string> endless_{};
+    std::vector<sched::QueueTurn> turns_{};
     std::optional<model::Answer> answer_{};
 };
 

@@ -7,7 +7,8 @@ namespace {
 using model::StartBasis;
 
 const model::ForeseenWork* find(const model::Foresight& foresight, const std::string& name) {
-    const auto found = std::ranges::find(foresight.work, name, [](const auto& work) { return work.object.name; });
+    const auto found =
+        std::ranges::find(foresight.work, name, [](const auto& work) { return work.object.name; });
     return found == foresight.work.end() ? nullptr : &*found;
 }
 
@@ -58,14 +59,16 @@ TEST_F(what_if, work_that_states_no_end_is_taken_to_run_as_long_as_its_like) {
     const auto* waits = find(*told, "waits");
     ASSERT_TRUE(waits && waits->start);
     EXPECT_EQ(waits->start->basis, StartBasis::estimated);
-    EXPECT_NEAR(static_cast<double>((waits->start->at - town.now).ms), static_cast<double>(minutes(30).ms), 1000.0);
+    EXPECT_NEAR(static_cast<double>((waits->start->at - town.now).ms),
+                static_cast<double>(minutes(30).ms), 1000.0);
 }
 
 TEST_F(what_if, nothing_that_ended_yet_and_no_stated_end_say_so_instead_of_a_time) {
     town.apply(Town::job("more", "work", 2));
     town.end("runs", minutes(1));
     // The one run that is known is taken off: only work without an end is left.
-    EXPECT_FALSE(town.submit({model::DeleteObject{{model::Kind::job, "default", "default", "runs"}}}));
+    EXPECT_FALSE(
+        town.submit({model::DeleteObject{{model::Kind::job, "default", "default", "runs"}}}));
     town.apply(Town::job("waits", "work", 1));
     const auto told = town.ask({});
     ASSERT_TRUE(told);
@@ -136,7 +139,8 @@ TEST_F(what_if, names_of_others_are_counted_only) {
 
 TEST_F(what_if, a_walk_that_must_stop_says_how_far_it_came) {
     town.apply(timed("waits", 2, hours(2)));
-    const auto told = foresee(town.store.rows().value(), {}, {.now = town.now, .stop = [] { return true; }}, {});
+    const auto told =
+        foresee(town.store.rows().value(), {}, {.now = town.now, .stop = [] { return true; }}, {});
     ASSERT_TRUE(told);
     EXPECT_FALSE(told->after.complete);
     EXPECT_EQ(told->work.at(0).no_start, model::NoStart::too_long);
@@ -147,18 +151,26 @@ TEST_F(what_if, names_the_field_of_what_is_wrong) {
         const auto told = town.ask(question);
         return told ? std::string("accepted") : told.error().field;
     };
-    const auto acting = [&](model::Action action) { return model::WhatIf{.actions = {std::move(action)}}; };
+    const auto acting = [&](model::Action action) {
+        return model::WhatIf{.actions = {std::move(action)}};
+    };
     EXPECT_EQ(field_of({.horizon = Duration{}}), "horizon");
     EXPECT_EQ(field_of({.horizon = hours(24 * 32)}), "horizon");
     EXPECT_EQ(field_of({.drain = {"nowhere"}}), "drain[0]");
     EXPECT_EQ(field_of({.add_nodes = {{.name = "x", .like = "nowhere"}}}), "addNodes[0].like");
     EXPECT_EQ(field_of({.add_nodes = {{.name = "n", .like = "n"}}}), "addNodes[0].name");
-    EXPECT_EQ(field_of({.add_nodes = {{.name = "x", .count = 0, .like = "n"}}}), "addNodes[0].count");
-    EXPECT_EQ(field_of({.add_nodes = {{.name = "x", .devices = 1, .cpu_milli = 1, .memory_bytes = 1}}}), "addNodes[0].flavor");
+    EXPECT_EQ(field_of({.add_nodes = {{.name = "x", .count = 0, .like = "n"}}}),
+              "addNodes[0].count");
+    EXPECT_EQ(
+        field_of({.add_nodes = {{.name = "x", .devices = 1, .cpu_milli = 1, .memory_bytes = 1}}}),
+        "addNodes[0].flavor");
     EXPECT_EQ(field_of({.priorities = {{.name = "nobody"}}}), "priorities[0].name");
-    EXPECT_EQ(field_of({.priorities = {{.name = "runs", .priority = 5000}}}), "priorities[0].priority");
-    EXPECT_EQ(field_of(acting(model::ApplyObject{.object = Town::job("x", "nowhere", 1)})), "actions[0].spec.queue");
-    EXPECT_EQ(field_of(acting(model::ApplyObject{.object = Town::job("x", "work", 0)})), "actions[0].spec.roles[0].replicas");
+    EXPECT_EQ(field_of({.priorities = {{.name = "runs", .priority = 5000}}}),
+              "priorities[0].priority");
+    EXPECT_EQ(field_of(acting(model::ApplyObject{.object = Town::job("x", "nowhere", 1)})),
+              "actions[0].spec.queue");
+    EXPECT_EQ(field_of(acting(model::ApplyObject{.object = Town::job("x", "work", 0)})),
+              "actions[0].spec.roles[0].replicas");
     EXPECT_EQ(field_of(acting(model::ApplyObject{.object = model::Project{}})), "actions[0]");
     EXPECT_EQ(field_of(acting(model::AdoptTask{})), "actions[0]");
 }

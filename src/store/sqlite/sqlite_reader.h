@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SqliteReader: what the API reads, over the pool, in slices: no read transaction lasts longer than 20 ms, and
-// no line is handed out while one is open. rows() alone reads on a connection of its own, as a backup does. Thread rule: any thread.
+// no line is handed out while one is open. rows() alone reads on a connection of its own, as a
+// backup does. Thread rule: any thread.
 #pragma once
 
 #include "core/ports.h"
