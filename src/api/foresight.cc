@@ -73,10 +73,10 @@ class Place {
 
 }  // namespace
 
-std::shared_ptr<const whatif::Expectations> StartTimes::look(std::int64_t version) {
+std::shared_ptr<const whatif::Expectations> StartTimes::look(const server::WorkView& view) {
     const std::lock_guard lock(mutex_);
-    const bool stale = !newest_ || newest_->version < version;
-    if (stale && !at_work_ && steady_clock::now() >= rested_)
+    const bool stale = !newest_ || newest_->version < view.version();
+    if (view.size() <= work_max && stale && !at_work_ && steady_clock::now() >= rested_)
         at_work_ = errands_.start([this](const std::stop_token& stop) { renew(stop); }).has_value();
     return newest_;
 }
@@ -102,6 +102,9 @@ void Questions::ask(Call call) {
     if (!question) return call.refuse(question.error());
     if (const Status allowed = allow(parts_, call, *question); !allowed)
         return call.refuse(allowed.error());
+    if (parts_.core.work()->size() > work_max)
+        return call.refuse({ErrorCode::too_large,
+                            fmt::format("more than {} jobs and services live", work_max), ""});
     const bool full = at_work_.fetch_add(1) >= most;
     Place place(at_work_);
     if (full)

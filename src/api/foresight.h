@@ -26,8 +26,11 @@ class StartTimes {
   public:
     explicit StartTimes(const Parts& parts) : parts_(parts) {}
 
-    // The newest there are, null before the first; asks for newer ones than of this version.
-    std::shared_ptr<const whatif::Expectations> look(std::int64_t version);
+    // Beyond so much live work no starts are looked for unasked: the copy would be too large.
+    static constexpr std::size_t work_max = 100'000;
+
+    // The newest there are, null before the first; asks for newer ones than of this view.
+    std::shared_ptr<const whatif::Expectations> look(const server::WorkView& view);
 
   private:
     void renew(const std::stop_token& stop);
@@ -43,6 +46,7 @@ class StartTimes {
 class Questions {
   public:
     static constexpr int most = 2;
+    static constexpr std::size_t work_max = 250'000;  // live jobs and services
 
     explicit Questions(const Parts& parts) : parts_(parts) {}
     void ask(Call call);

@@ -174,7 +174,7 @@ void begin(Writing& out, const Told& told, const server::WorkView& view) {
 // Of some moments ago: who came since is not among them yet.
 void write_start(Writing& out, StartTimes& start_times, const server::WorkView& view,
                  RowId workload, const std::string& queue) {
-    const auto known = start_times.look(view.version());
+    const auto known = start_times.look(view);
     const whatif::Expectation* found = nullptr;
     if (known)
         if (const auto at = known->of.find(workload); at != known->of.end()) found = &at->second;
@@ -186,7 +186,10 @@ void write_start(Writing& out, StartTimes& start_times, const server::WorkView& 
         out.json.end_object();
     } else {
         const bool told = found != nullptr && found->no_start != model::NoStart::none;
-        out.text("noStart", told ? model::name_of(found->no_start) : "notLookedAt");
+        const bool too_many = view.size() > StartTimes::work_max;
+        out.text("noStart", told       ? model::name_of(found->no_start)
+                            : too_many ? model::name_of(model::NoStart::too_long)
+                                       : "notLookedAt");
     }
     if (!known) return;
     if (const auto turn = known->turns.find(queue); turn != known->turns.end()) {
