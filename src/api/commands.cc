@@ -6,6 +6,7 @@
 #include "codec/json_writer.h"
 #include "codec/preview.h"
 #include "codec/record.h"
+#include "codec/verb.h"
 #include "crypto/sha256.h"
 
 namespace tandem::api {
@@ -13,13 +14,36 @@ namespace {
 
 constexpr std::size_t idempotency_key_max = 128;
 
-void answer_error(Call& call, const model::Answer& answer, Show show) {
+// Of a batch the field is told as its sender wrote it: "actions[3].apply.spec.queue", and of an
+// action that names its object by a key "actions[3].delete.name".
+std::string field_in_batch(const model::Answer& answer,
+                           const std::vector<std::string_view>& verbs) {
+    constexpr std::string_view of_keys = "metadata.";
+    const auto index = static_cast<std::size_t>(answer.failed_action);
+    const std::string_view verb = index < verbs.size() ? verbs[index] : std::string_view("apply");
+    std::string_view field = answer.error->field;
+    const bool has_object = verb == "apply" || verb == "create" || verb == "update";
+    if (!has_object && field.starts_with(of_keys)) field.remove_prefix(of_keys.size());
+    return fmt::format("actions[{}].{}.{}", answer.failed_action, verb, field);
+}
+
+void answer_error(Call& call, const model::Answer& answer,
+                  const std::vector<std::string_view>& verbs) {
     Error error = *answer.error;
-    if (show == Show::outcomes)
+    // A key that was used for another request is at fault itself, no action of this one.
+    if (!verbs.empty() && error.code != ErrorCode::mismatch) {
+        if (!error.field.empty()) error.field = field_in_batch(answer, verbs);
         error.message = fmt::format("action {}: {}", answer.failed_action, error.message);
-    if (show == Show::outcomes && !error.field.empty())
-        error.field = fmt::format("actions[{}].{}", answer.failed_action, error.field);
+    }
     call.refuse(error);
+}
+
+// Of a batch alone.
+std::vector<std::string_view> verbs_of(const std::vector<model::Action>& actions, Show show) {
+    std::vector<std::string_view> verbs;
+    if (show == Show::outcomes)
+        for (const model::Action& action : actions) verbs.push_back(codec::verb_of(action));
+    return verbs;
 }
 
 // The object at the outcome's version: the row as it is now, else the change that made it so. A request that is asked
@@ -34,7 +58,7 @@ Result<std::optional<std::string>> text_at_version(const Parts& parts, const mod
     return std::optional(std::move(changes->front().json));
 }
 
-// A dry run and an object that went at once have no version, and show their outcome.
+// A dry run has no version, and shows its outcome.
 void answer_object(const Parts& parts, Call& call, const model::Outcome& outcome,
                    const server::BatchTexts& texts, bool dry_run, int created_status) {
     const int status = outcome.created ? created_status : 200;
@@ -82,13 +106,14 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
     if (const Status taken = take_idempotency_key(call, command); !taken)
         return call.refuse(taken.error());
     const bool dry_run = command.dry_run;
+    std::vector<std::string_view> verbs = verbs_of(command.actions, show);
     // The callback may run before submit returns; it owns the call from here on.
     auto shared = std::make_shared<Call>(std::move(call));
     const Status queued = parts.core.submit(
         std::move(command),
-        [&parts, shared, show, dry_run, created_status](const model::Answer& answer,
-                                                        const server::BatchTexts& texts) {
-            if (answer.error) return answer_error(*shared, answer, show);
+        [&parts, shared, show, dry_run, created_status, verbs = std::move(verbs)](
+            const model::Answer& answer, const server::BatchTexts& texts) {
+            if (answer.error) return answer_error(*shared, answer, verbs);
             if (!dry_run)
                 for (const model::Outcome& outcome : answer.outcomes) shared->touched(outcome);
             if (show == Show::preview && answer.preview)
@@ -99,6 +124,30 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
                     show == Show::object ? answer.outcomes.front() : answer.outcomes.back(), texts,
                     dry_run, created_status);
             shared->answer(render_outcomes(answer.outcomes));
+        });
+    if (!queued) shared->refuse(queued.error());
+}
+
+void refuse_unless_answered(const Parts& parts, Call call, Error error, Show show) {
+    // Without actions and dry: core looks the key up, and nothing else.
+    model::Command command{.ticket = 0,
+                           .caller = call.caller(),
+                           .actions = {},
+                           .idempotency_key = {},
+                           .body_digest = {},
+                           .dry_run = true};
+    if (const Status taken = take_idempotency_key(call, command); !taken)
+        return call.refuse(taken.error());
+    if (command.idempotency_key.empty()) return call.refuse(error);
+    auto shared = std::make_shared<Call>(std::move(call));
+    const Status queued = parts.core.submit(
+        std::move(command), [&parts, shared, show, error = std::move(error)](
+                                const model::Answer& answer, const server::BatchTexts& texts) {
+            if (answer.error) return shared->refuse(*answer.error);
+            if (!answer.replayed || answer.outcomes.empty()) return shared->refuse(error);
+            answer_object(parts, *shared,
+                          show == Show::object ? answer.outcomes.front() : answer.outcomes.back(),
+                          texts, false, 201);
         });
     if (!queued) shared->refuse(queued.error());
 }

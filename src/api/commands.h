@@ -21,6 +21,10 @@ void send_command(const Parts& parts, Call call, std::vector<model::Action> acti
 // From the call's header, with the digest of its method, target and body; an error when it is too long.
 Status take_idempotency_key(const Call& call, model::Command& command);
 
+// For a handler that finds out by itself that a request can't be done: refused with `error`, unless
+// this very request was answered before under its Idempotency-Key; then it is answered so again.
+void refuse_unless_answered(const Parts& parts, Call call, Error error, Show show);
+
 std::string render_outcomes(const std::vector<model::Outcome>& outcomes);
 
 }  // namespace tandem::api

@@ -169,29 +169,43 @@ Result<model::ModelVersion> make_version(const Parts& parts, const Call& call,
     return version;
 }
 
-void add_version(const Parts& parts, Call call) {
-    const Status allowed = allow_read(parts, call, {auth::Area::models, auth::Verb::read}, call.at("project"),
-                                      call.at("project") + "/" + call.at("namespace") + "/" + call.at("name"));
-    if (!allowed) return call.refuse(allowed.error());
-    const auto body = parse_body(call.request);
-    if (!body) return call.refuse(body.error());
-    const auto weights = weights_of(parts, call, *body);
-    if (!weights) return call.refuse(weights.error());
-    auto versions = known_versions(parts, call, weights->digest);
-    if (!versions) return call.refuse(versions.error());
-    // The same weights again are the version that they are already: 200, not 201.
-    if (versions->same) return call.answer(std::move(versions->same->json));
-    auto version = make_version(parts, call, *weights, versions->last + 1);
-    if (!version) return call.refuse(version.error());
+// What makes the version, the newest last. The same weights again are the version that they are
+// already: asked for as it is, it stays so, and the answer is kept under its key like any other.
+Result<std::vector<model::Action>> version_actions(const Parts& parts, const Call& call) {
+    TANDEM_LET(body, parse_body(call.request));
+    TANDEM_LET(weights, weights_of(parts, call, body));
+    TANDEM_LET(versions, known_versions(parts, call, weights.digest));
     std::vector<model::Action> actions;
+    if (versions.same) {
+        TANDEM_LET(document, codec::parse_json(versions.same->json));
+        TANDEM_LET(same, codec::parse_shown_object(document));
+        actions.push_back(
+            model::ApplyObject{.object = std::move(same), .mode = model::ApplyMode::update});
+        return actions;
+    }
+    TANDEM_LET(version, make_version(parts, call, weights, versions.last + 1));
     model::Model owner;
-    owner.meta.project = version->meta.project;
-    owner.meta.name_space = version->meta.name_space;
-    owner.meta.name = version->spec.model;
-    const auto known = parts.reader.find({model::Kind::model, owner.meta.project, owner.meta.name_space, owner.meta.name});
-    actions.push_back(model::ApplyObject{.object = std::move(*version), .mode = model::ApplyMode::create});
-    if (known && !*known) actions.insert(actions.begin(), model::ApplyObject{.object = std::move(owner), .mode = model::ApplyMode::create});
-    send_command(parts, std::move(call), std::move(actions), Show::last_object);
+    owner.meta.project = version.meta.project;
+    owner.meta.name_space = version.meta.name_space;
+    owner.meta.name = version.spec.model;
+    TANDEM_LET(known, parts.reader.find(model::key_of(owner)));
+    if (!known)
+        actions.push_back(
+            model::ApplyObject{.object = std::move(owner), .mode = model::ApplyMode::create});
+    actions.push_back(
+        model::ApplyObject{.object = std::move(version), .mode = model::ApplyMode::create});
+    return actions;
+}
+
+void add_version(const Parts& parts, Call call) {
+    const Status allowed =
+        allow_read(parts, call, {auth::Area::models, auth::Verb::read}, call.at("project"),
+                   call.at("project") + "/" + call.at("namespace") + "/" + call.at("name"));
+    if (!allowed) return call.refuse(allowed.error());
+    auto actions = version_actions(parts, call);
+    if (!actions)
+        return refuse_unless_answered(parts, std::move(call), actions.error(), Show::last_object);
+    send_command(parts, std::move(call), std::move(*actions), Show::last_object);
 }
 
 }  // namespace

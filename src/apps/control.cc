@@ -33,16 +33,35 @@ bool has_word(const std::vector<std::string>& arguments, const std::string& word
     return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
 }
 
-std::string last_lines(const std::string& path, std::size_t bytes) {
-    const std::string text = read_file(path).value_or("");
-    return text.size() > bytes ? text.substr(text.size() - bytes) : text;
+// Of a log, what was written from `from` on: the sentence that a process ended with, which is no
+// JSON, else its last lines.
+std::string last_words(const std::string& path, const std::string& name, std::size_t from) {
+    constexpr std::size_t bytes_max = 2000;
+    std::string text = read_file(path).value_or("");
+    text.erase(0, std::min(from, text.size()));
+    const std::string head = "tandem " + name + ": ";
+    const std::size_t at = text.rfind("\n" + head);
+    if (at != std::string::npos) return text.substr(at + 1);
+    if (text.starts_with(head)) return text;
+    return text.size() > bytes_max ? text.substr(text.size() - bytes_max) : text;
+}
+
+std::size_t size_of(const std::string& path) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    return error ? 0 : static_cast<std::size_t>(size);
 }
 
 // What a process that is gone found wrong stands at the end of its log.
-std::unexpected<Error> gone(const Home& home, const std::string& name, std::string_view when) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("the {} ended {}; its last words ({}):\n{}", name, when,
-                            home.log_file(name), last_lines(home.log_file(name), 2000)));
+std::unexpected<Error> gone(const Home& home, const std::string& name, std::string_view when,
+                            std::size_t from) {
+    std::string words = last_words(home.log_file(name), name, from);
+    while (words.ends_with('\n')) words.pop_back();
+    return fail(
+        ErrorCode::unavailable,
+        fmt::format("the {} ended {}:\n{}\nMore is in {}; tandem doctor checks the home and "
+                    "says what to do",
+                    name, when, words, home.log_file(name)));
 }
 
 bool ended(pid_t child) {
@@ -50,12 +69,13 @@ bool ended(pid_t child) {
 }
 
 template <class Ready>
-Status wait_ready(const std::string& name, pid_t child, const Home& home, Ready&& ready) {
+Status wait_ready(const std::string& name, pid_t child, const Home& home, std::size_t from,
+                  Ready&& ready) {
     const auto end =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(start_deadline.ms);
     while (std::chrono::steady_clock::now() < end) {
         if (ready()) return {};
-        if (ended(child)) return gone(home, name, "at once");
+        if (ended(child)) return gone(home, name, "at once", from);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return fail(ErrorCode::unavailable,
@@ -63,12 +83,13 @@ Status wait_ready(const std::string& name, pid_t child, const Home& home, Ready&
                             render_duration(start_deadline), home.log_file(name)));
 }
 
-Status ensure_running(const Home& home, const std::string& name, const UpOptions& options) {
+Status ensure_running(const Home& home, const std::string& name, const UpOptions& options,
+                      std::size_t log_begins) {
     if (find_running(home.run_file(name))) return {};
     std::vector<std::string> words{own_path(), name};
     for (std::string& word : to_arguments(options)) words.push_back(std::move(word));
     TANDEM_LET(child, start_detached(words, home.log_file(name)));
-    return wait_ready(name, child, home, [&] {
+    return wait_ready(name, child, home, log_begins, [&] {
         const auto running = find_running(home.run_file(name));
         if (!running) return false;
         if (name == "server") return Rest(home).get("/healthz").has_value();
@@ -80,17 +101,21 @@ Status ensure_running(const Home& home, const std::string& name, const UpOptions
 }
 
 // Ready once, it may be gone again.
-Status still_runs(const Home& home, const std::string& name) {
+Status still_runs(const Home& home, const std::string& name, std::size_t log_begins) {
     if (find_running(home.run_file(name))) return {};
-    return gone(home, name, "again");
+    return gone(home, name, "again", log_begins);
 }
 
-void say_ready(const Home& home) {
+std::string text_of_ready(const Home& home) {
     const auto server = find_running(home.run_file("server"));
     const auto gateway = find_running(home.run_file("gateway"));
-    fmt::print("server   {}  pid {}\n", server ? server->url : "-", server ? server->pid : 0);
-    fmt::print("gateway  {}  pid {}\n", gateway ? gateway->url : "-", gateway ? gateway->pid : 0);
-    fmt::print("home     {}\nadmin key in {} (mode 0600); the command line on this host finds it\n",
+    return fmt::format("server   {}  pid {}\n", server ? server->url : "-",
+                       server ? server->pid : 0) +
+           fmt::format("gateway  {}  pid {}\n", gateway ? gateway->url : "-",
+                       gateway ? gateway->pid : 0) +
+           fmt::format(
+               "home     {}\nadmin key in {} (mode 0600); the command line on this host "
+               "finds it\n",
                home.root(), home.admin_key());
 }
 
@@ -98,18 +123,19 @@ struct LiveTask {
     std::string name{};
     std::string phase{};
 };
-// All pages of a list, as far as the server gives them.
-std::vector<codec::Value> list_all(Rest& rest, const std::string& path) {
+// All pages of a list.
+Result<std::vector<codec::Value>> list_all(Rest& rest, const std::string& path) {
     constexpr int pages_max = 10'000;
     std::vector<codec::Value> items;
     std::string token;
     for (int i = 0; i < pages_max; ++i) {
-        auto page =
-            rest.get(path + (token.empty() ? "" : "&continue=" + http::encode_component(token)));
-        const codec::Value* found = page ? page->find("items") : nullptr;
+        TANDEM_LET(
+            page,
+            rest.get(path + (token.empty() ? "" : "&continue=" + http::encode_component(token))));
+        const codec::Value* found = page.find("items");
         if (!found) break;
         items.insert(items.end(), found->items.begin(), found->items.end());
-        const codec::Value* meta = page->find("metadata");
+        const codec::Value* meta = page.find("metadata");
         const codec::Value* next = meta ? meta->find("continue") : nullptr;
         token = next ? std::string(next->text_or_empty()) : "";
         if (token.empty()) break;
@@ -122,9 +148,10 @@ const std::string not_ended =
     "?limit=500&fieldSelector=" +
     http::encode_component("status.phase!=succeeded,status.phase!=failed,status.phase!=cancelled");
 
-std::vector<LiveTask> live_tasks(Rest& rest) {
+Result<std::vector<LiveTask>> live_tasks(Rest& rest) {
     std::vector<LiveTask> tasks;
-    for (const codec::Value& item : list_all(rest, "/api/v1/replicas" + not_ended)) {
+    TANDEM_LET(replicas, list_all(rest, "/api/v1/replicas" + not_ended));
+    for (const codec::Value& item : replicas) {
         const codec::Value* meta = item.find("metadata");
         const codec::Value* status = item.find("status");
         const codec::Value* phase = status ? status->find("phase") : nullptr;
@@ -140,7 +167,8 @@ std::vector<LiveTask> live_tasks(Rest& rest) {
 }
 
 void cancel_jobs(Rest& rest) {
-    for (const codec::Value& item : list_all(rest, "/api/v1/jobs" + not_ended)) {
+    const auto jobs = list_all(rest, "/api/v1/jobs" + not_ended);
+    for (const codec::Value& item : jobs ? *jobs : std::vector<codec::Value>{}) {
         const codec::Value* meta = item.find("metadata");
         (void)rest.post(fmt::format("/api/v1/projects/{}/namespaces/{}/jobs/{}/cancel",
                                     meta->find("project")->text_or_empty(),
@@ -152,8 +180,7 @@ void cancel_jobs(Rest& rest) {
 Value describe(const std::optional<RunRecord>& record) {
     Value one = codec::make_object();
     one.add("running", make_flag(record.has_value()));
-    one.add("pid",
-            {.type = codec::ValueType::number, .text = std::to_string(record ? record->pid : 0)});
+    one.add("pid", make_number(record ? record->pid : 0));
     one.add("url", codec::make_text(record ? record->url : ""));
     one.add("version", codec::make_text(record ? record->version : ""));
     return one;
@@ -162,14 +189,16 @@ Value describe(const std::optional<RunRecord>& record) {
 // Before anything is made or remembered.
 Status check_options(const Home& home, const UpOptions& options) {
     TANDEM_TRY(check_public(options));
-    if (!find_running(home.run_file("server"))) {
+    const bool server = find_running(home.run_file("server")).has_value();
+    const bool gateway = find_running(home.run_file("gateway")).has_value();
+    if (!server || !gateway) TANDEM_TRY(check_tls(options));
+    if (!server) {
         TANDEM_TRY(check_is_free(options.listen, "--listen"));
         TANDEM_TRY(executor::discover_devices(
             {.cpu_slices = options.slices, .over_commit = options.over_commit}));
         TANDEM_TRY(check_secret(home));
     }
-    if (!find_running(home.run_file("gateway")))
-        TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
+    if (!gateway) TANDEM_TRY(check_is_free(options.gateway, "--gateway"));
     return {};
 }
 
@@ -178,16 +207,20 @@ int refuse_other_options(const Home& home, const std::vector<std::string>& diffe
     std::string text = "it runs already, with other options; nothing was changed\n";
     for (const std::string& line : differ) text += "  " + line + "\n";
     text += "tandem down, then tandem up with these options, changes them; tasks go on meanwhile";
-    say_ready(home);
+    fmt::print("{}", text_of_ready(home));
     return complain("up", {ErrorCode::conflict, std::move(text), ""});
 }
 
 Status start_parts(const Home& home, const UpOptions& options) {
     TANDEM_TRY(home.make());
-    for (const char* name : {"server", "gateway"}) TANDEM_TRY(ensure_running(home, name, options));
+    const std::pair<const char*, std::size_t> parts[] = {
+        {"server", size_of(home.log_file("server"))},
+        {"gateway", size_of(home.log_file("gateway"))}};
+    for (const auto& [name, log_begins] : parts)
+        TANDEM_TRY(ensure_running(home, name, options, log_begins));
     // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
     TANDEM_TRY(save_options(home, options));
-    for (const char* name : {"server", "gateway"}) TANDEM_TRY(still_runs(home, name));
+    for (const auto& [name, log_begins] : parts) TANDEM_TRY(still_runs(home, name, log_begins));
     return {};
 }
 
@@ -200,16 +233,35 @@ void remove_half_made(const Home& home) {
 }
 
 // Which keys a recovery has revoked at this start; told once.
-void say_recovered(const Home& home) {
+std::optional<Value> take_recovered(const Home& home) {
     const auto text = read_file(home.recovered());
     const auto document = text ? codec::parse_json(*text) : Result<Value>(pass_on(text.error()));
     const Value* revoked = document ? document->find("revoked") : nullptr;
-    if (!revoked) return;
-    std::string names;
-    for (const Value& name : revoked->items)
-        names += (names.empty() ? "key/" : ", key/") + std::string(name.text_or_empty());
-    fmt::print("revoked  {}\n", names.empty() ? "no other admin key was there" : names);
+    if (!revoked) return std::nullopt;
     std::filesystem::remove(home.recovered());
+    return *revoked;
+}
+
+void tell_started(const Home& home, const std::string& output, bool ran_already) {
+    Value told = codec::make_object();
+    std::string text = ran_already ? "already running; nothing changed\n" : "";
+    text += text_of_ready(home);
+    told.add("changed", make_flag(!ran_already));
+    told.add("home", codec::make_text(home.root()));
+    for (const char* name : {"server", "gateway"})
+        told.add(name, describe(find_running(home.run_file(name))));
+    told.add("adminKeyFile", codec::make_text(home.admin_key()));
+    if (const auto revoked = take_recovered(home)) {
+        std::string names;
+        for (const Value& name : revoked->items)
+            names += (names.empty() ? "key/" : ", key/") + std::string(name.text_or_empty());
+        text +=
+            fmt::format("revoked  {}\n", names.empty() ? "no other admin key was there" : names);
+        told.add("revoked", *revoked);
+    }
+    answer(output, told, text);
+    for (const std::string& file : open_secrets(home))
+        fmt::print(stderr, "tandem up: {} is open to other users: chmod 600 {}\n", file, file);
 }
 
 }  // namespace
@@ -218,14 +270,16 @@ int up(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
     const auto server = find_running(home.run_file("server"));
     const auto gateway = find_running(home.run_file("gateway"));
-    const UpOptions kept = load_options(home);
+    const auto kept = load_options(home);
     const auto running = server ? server : gateway;
-    const UpOptions before = running ? options_from(running->options, kept) : kept;
+    const UpOptions otherwise = kept ? *kept : default_options();
+    const UpOptions before = running ? options_from(running->options, otherwise) : otherwise;
     const Parsed parsed = parse_up_options("up", arguments, before);
     if (!parsed.options) {
         fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
         return parsed.exit_code;
     }
+    if (!kept) return complain("up", kept.error());
     if (const auto differ = differences(before, *parsed.options); running && !differ.empty())
         return refuse_other_options(home, differ);
     if (const Status possible = check_options(home, *parsed.options); !possible)
@@ -235,9 +289,7 @@ int up(const std::vector<std::string>& arguments) {
         if (fresh) remove_half_made(home);
         return complain("up", started.error());
     }
-    if (server && gateway) fmt::print("already running; nothing changed\n");
-    say_ready(home);
-    say_recovered(home);
+    tell_started(home, parsed.output, server && gateway);
     return 0;
 }
 
@@ -246,7 +298,7 @@ int down(const std::vector<std::string>& arguments) {
     const bool all = has_word(arguments, "--all");
     Rest rest(home);
     if (all) cancel_jobs(rest);
-    const std::vector<LiveTask> tasks = live_tasks(rest);
+    const std::vector<LiveTask> tasks = live_tasks(rest).value_or(std::vector<LiveTask>{});
     for (const char* name : {"gateway", "server"}) {
         const bool was = find_running(home.run_file(name)).has_value();
         if (!stop_process(home.run_file(name), stop_deadline)) {
@@ -279,14 +331,16 @@ int status(const std::vector<std::string>& arguments) {
         return fmt::format("{:<8} running  {}  pid {}  version {}\n", name, record->url,
                            record->pid, record->version);
     };
-    const std::string output = output_of(arguments);
     std::string text = fmt::format("home     {}\n", home.root()) + line("server", server) +
                        line("gateway", gateway);
-    if (server && output == "table") {
+    if (server) {
         Rest rest(home);
-        text += fmt::format("tasks    {} alive\n", live_tasks(rest).size());
+        const auto tasks = live_tasks(rest);
+        if (tasks) told.add("tasksAlive", make_number(static_cast<std::int64_t>(tasks->size())));
+        text += tasks ? fmt::format("tasks    {} alive\n", tasks->size())
+                      : fmt::format("tasks    not known: {}\n", tasks.error().message);
     }
-    answer(output, told, text);
+    answer(output_of(arguments), told, text);
     return server && gateway ? 0 : cli::exit_unavailable;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "apps/control.h"
 #include "apps/home.h"
@@ -38,7 +39,37 @@ Finding check_home(const Home& home) {
                 "chmod 700 " + home.root()};
     if (const Status secret = check_secret(home); !secret)
         return {Grade::problem, secret.error().message, ""};
+    if (const auto open = open_secrets(home); !open.empty())
+        return {Grade::problem, open.front() + " is open to other users",
+                "chmod 600 " + open.front()};
     return {Grade::ok, "home " + home.root(), ""};
+}
+
+Finding check_options_file(const Result<UpOptions>& options) {
+    if (!options) return {Grade::problem, options.error().message, ""};
+    if (const Status tls = check_tls(*options); !tls)
+        return {Grade::problem, "TLS: " + tls.error().field + ": " + tls.error().message,
+                "tandem down; tandem up with other files"};
+    return {Grade::ok, "options can be read", ""};
+}
+
+// What the server is asked below is asked with this key. Absent: nothing is wrong with it.
+std::optional<Finding> key_fault(const Home& home) {
+    if (!home.exists()) return std::nullopt;
+    const std::string advice = "tandem down; tandem admin recover-key; tandem up";
+    if (!std::filesystem::exists(home.admin_key()))
+        return Finding{Grade::problem, "admin.key is missing in " + home.root(), advice};
+    if (!find_running(home.run_file("server"))) return std::nullopt;
+    const auto me = Rest(home).get("/api/v1/whoami");
+    if (me || me.error().code != ErrorCode::unauthenticated) return std::nullopt;
+    return Finding{Grade::problem,
+                   "the key in admin.key is not let in: revoked, expired, or of another "
+                   "installation",
+                   advice};
+}
+
+Finding not_done(const std::string& what) {
+    return {Grade::warning, what + ": not done, the server takes no key of this home", ""};
 }
 
 Finding check_space(const Home& home) {
@@ -87,8 +118,9 @@ Finding check_served_devices(const Home& home) {
 }
 
 // As the next start would have them.
-Finding check_devices(const Home& home, const UpOptions& options) {
-    if (find_running(home.run_file("server"))) return check_served_devices(home);
+Finding check_devices(const Home& home, const UpOptions& options, bool has_key) {
+    if (find_running(home.run_file("server")))
+        return has_key ? check_served_devices(home) : not_done("devices");
     const auto found = executor::discover_devices(
         {.cpu_slices = options.slices, .over_commit = options.over_commit});
     if (!found) return {Grade::problem, "devices: " + found.error().message, "see the message"};
@@ -149,11 +181,30 @@ Finding check_store(const Home& home) {
     if (!home.exists()) return {Grade::ok, "no store yet", ""};
     const Status read = read_store(home);
     if (read) return {Grade::ok, "store passes its integrity check", ""};
-    if (read.error().code == ErrorCode::conflict)
+    const Error& fault = read.error();
+    if (fault.code == ErrorCode::conflict)
         return {Grade::warning, "store is not checked: a server is on its way",
                 "tandem doctor again"};
-    return {Grade::problem, "store: " + read.error().message,
+    // Asked, and not answered: this says nothing of the store.
+    if (fault.code != ErrorCode::invalid && fault.code != ErrorCode::internal)
+        return {Grade::warning, "store: not done: " + fault.message, ""};
+    return {Grade::problem, "store: " + fault.message,
             "tandem down; tandem admin restore BACKUP; tandem up"};
+}
+
+std::vector<Finding> check_all(const Home& home) {
+    const auto kept = load_options(home);
+    const UpOptions options = kept ? *kept : default_options();
+    const auto key = key_fault(home);
+    const bool unanswered = key && find_running(home.run_file("server"));
+    std::vector<Finding> all{check_home(home), check_options_file(kept)};
+    if (key) all.push_back(*key);
+    for (Finding& one :
+         std::vector{check_space(home), check_shim(), check_devices(home, options, !key),
+                     check_runtimes(options), check_server(home), check_gateway(home, options),
+                     unanswered ? not_done("store") : check_store(home)})
+        all.push_back(std::move(one));
+    return all;
 }
 
 std::string_view word_of(Grade grade) {
@@ -164,14 +215,10 @@ std::string_view word_of(Grade grade) {
 
 int doctor(const std::vector<std::string>& arguments) {
     const Home home = Home::find();
-    const UpOptions options = load_options(home);
     std::string text;
     std::vector<codec::Value> findings;
     bool problems = false;
-    for (const Finding& finding :
-         {check_home(home), check_space(home), check_shim(), check_devices(home, options),
-          check_runtimes(options), check_server(home), check_gateway(home, options),
-          check_store(home)}) {
+    for (const Finding& finding : check_all(home)) {
         problems = problems || finding.grade == Grade::problem;
         text += fmt::format("{:<8} {}{}{}\n", word_of(finding.grade), finding.what,
                             finding.advice.empty() ? "" : "  -> ", finding.advice);

@@ -8,6 +8,7 @@
 #include "apps/home.h"
 #include "apps/options.h"
 #include "apps/process.h"
+#include "apps/report.h"
 #include "gateway/gateway.h"
 #include "telemetry/process.h"
 
@@ -20,6 +21,7 @@ Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOption
                                                 const telemetry::Log& log,
                                                 telemetry::Metrics& metrics) {
     TANDEM_TRY(check_public(options));
+    TANDEM_TRY(check_tls(options));
     TANDEM_TRY(home.make());
     auto listen = relay::parse_listen(options.gateway);
     if (!listen) return invalid_field("--gateway", listen.error().message);
@@ -31,8 +33,7 @@ Result<std::unique_ptr<gateway::Gateway>> start(const Home& home, const UpOption
     gateway::GatewayOptions wanted;
     wanted.listen = listen->front();
     wanted.also_listen.assign(listen->begin() + 1, listen->end());
-    if (!listen->front().loopback())
-        wanted.tls = relay::TlsFiles{options.tls_certificate, options.tls_key};
+    if (has_tls(options)) wanted.tls = relay::TlsFiles{options.tls_certificate, options.tls_key};
     wanted.home = home.gateway();
     wanted.server = "unix:" + home.socket();
     return gateway::Gateway::start(std::move(wanted), log, metrics);
@@ -44,7 +45,9 @@ int gateway_main(const std::vector<std::string>& arguments) {
     forbid_core_dumps();
     block_signals();
     const Home home = Home::find();
-    const Parsed parsed = parse_up_options("gateway", arguments, load_options(home));
+    const auto kept = load_options(home);
+    if (!kept) return complain("gateway", kept.error());
+    const Parsed parsed = parse_up_options("gateway", arguments, *kept);
     if (!parsed.options) {
         fmt::print(stderr, "{}", parsed.text);
         return parsed.exit_code;
@@ -61,7 +64,7 @@ int gateway_main(const std::vector<std::string>& arguments) {
         return 1;
     }
     const auto endpoint = (*gateway)->endpoint();
-    const std::string url = (endpoint.loopback() ? "http://" : "https://") + endpoint.text();
+    const std::string url = (has_tls(*parsed.options) ? "https://" : "http://") + endpoint.text();
     if (const Status written =
             write_record(home.run_file("gateway"),
                          record_of_self(url, TANDEM_VERSION, to_arguments(*parsed.options)));

@@ -2,10 +2,12 @@
 #include "apps/home.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -99,17 +101,49 @@ Status write_file(const std::string& path, std::string_view text) {
     return {};
 }
 
+namespace {
+
+// As crypto::draw_token() draws it: 32 bytes in base64url.
+constexpr std::size_t secret_length = 43;
+
+bool is_secret(const std::string& text) {
+    return text.size() == secret_length && std::ranges::all_of(text, [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_';
+           });
+}
+
+}  // namespace
+
 Status check_secret(const Home& home) {
-    const std::string known = read_file(home.secret()).value_or("");
-    if (!home.exists() || !known.empty()) return {};
+    const auto known = read_file(home.secret());
+    if (known && is_secret(*known)) return {};
+    if (!home.exists()) return {};
+    std::string fault = "is missing";
+    if (known)
+        fault = known->size() == secret_length
+                    ? "is damaged: it holds bytes that no secret has"
+                    : fmt::format("is damaged: it holds {} bytes, {} are right", known->size(),
+                                  secret_length);
+    else if (std::filesystem::exists(home.secret()))
+        fault = "can't be read";
     return fail(
         ErrorCode::conflict,
-        home.secret() +
-            " is missing, and the store is there: the keys of model servers that run are derived "
-            "from it. Bring the file back from a copy of the home, or draw another: tandem admin "
-            "new-secret "
-            "(model servers that run must then be started again; API keys stay valid)",
+        fmt::format(
+            "{} {}, and the store is there: the keys of model servers that run are derived from "
+            "it. Bring the file back from a copy of the home, or draw another: tandem admin "
+            "new-secret (model servers that run must then be started again; API keys stay valid)",
+            home.secret(), fault),
         "home");
+}
+
+std::vector<std::string> open_secrets(const Home& home) {
+    std::vector<std::string> open;
+    for (const std::string& file : {home.secret(), home.admin_key()}) {
+        struct stat facts{};
+        if (::stat(file.c_str(), &facts) == 0 && (facts.st_mode & 0077) != 0) open.push_back(file);
+    }
+    return open;
 }
 
 Status draw_secret(const Home& home) {
@@ -118,7 +152,7 @@ Status draw_secret(const Home& home) {
 
 Result<Secret> load_secret(const Home& home) {
     TANDEM_TRY(check_secret(home));
-    if (read_file(home.secret()).value_or("").empty()) TANDEM_TRY(draw_secret(home));
+    if (!is_secret(read_file(home.secret()).value_or(""))) TANDEM_TRY(draw_secret(home));
     TANDEM_LET(text, read_file(home.secret()));
     return Secret(std::move(text));
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/secret.h"
@@ -51,11 +52,13 @@ Status lock_home(const Home& home);
 Result<std::string> read_file(const std::string& path);
 // Complete or not at all: temporary file, fsync, rename; mode 0600.
 Status write_file(const std::string& path, std::string_view text);
-// The installation's secret, drawn by the first start. A home with a store that has lost it gets no
-// other by itself: error conflict, with the ways out.
+// The installation's secret, drawn by the first start. A home with a store that has lost it, or has
+// something else in its place, gets no other by itself: error conflict, with the ways out.
 Result<Secret> load_secret(const Home& home);
 Status check_secret(const Home& home);  // the same, and nothing is drawn
 Status draw_secret(const Home& home);   // another one, whatever there was
+// Of secret and admin.key those that others than their owner may read or write.
+std::vector<std::string> open_secrets(const Home& home);
 
 std::string environment_or(const char* name, const std::string& otherwise);
 

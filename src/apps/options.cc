@@ -8,15 +8,23 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "apps/process.h"
 #include "base/quantity.h"
 #include "codec/document.h"
 #include "codec/json_writer.h"
+#include "net/http/tls_files.h"
 
 namespace tandem::apps {
 namespace {
+
+constexpr std::int64_t slices_max = 100'000;
+constexpr std::int64_t segment_mib_max = 65'536;
+constexpr std::int64_t history_mib_max = 1'048'576;
 
 void declare(CLI::App& app, UpOptions& options) {
     app.add_option("--listen", options.listen, "address of the API")->capture_default_str();
@@ -28,9 +36,9 @@ void declare(CLI::App& app, UpOptions& options) {
                    "PEM certificate of API and gateway; needed beyond loopback");
     app.add_option("--tls-key", options.tls_key, "PEM key of the certificate");
     app.add_option("--slices", options.slices, "cpu-slice devices to declare; 0: one a core")
-        ->check(CLI::Range(0, 100000));
+        ->check(CLI::Range(std::int64_t{0}, slices_max));
     app.add_option("--over-commit", options.over_commit, "slices that share a core")
-        ->check(CLI::Range(1, 100000));
+        ->check(CLI::Range(std::int64_t{1}, slices_max));
     app.add_option("--runtimes", options.runtimes, "folder of runtime templates")
         ->capture_default_str();
     app.add_option("--python", options.python, "interpreter that {python} in runtimes stands for")
@@ -38,11 +46,11 @@ void declare(CLI::App& app, UpOptions& options) {
     app.add_option("--segment-mib", options.segment_mib,
                    "event log, in MiB, after which the next replay segment opens")
         ->capture_default_str()
-        ->check(CLI::Range(1, 65536));
+        ->check(CLI::Range(std::int64_t{1}, segment_mib_max));
     app.add_option("--history-mib", options.history_mib,
                    "older replay segments that are kept, in MiB")
         ->capture_default_str()
-        ->check(CLI::Range(0, 1048576));
+        ->check(CLI::Range(std::int64_t{0}, history_mib_max));
     app.add_option("--log-level", options.log_level, "debug, info, warn or error")
         ->capture_default_str();
 }
@@ -58,12 +66,60 @@ std::string find_runtimes() {
     return {};
 }
 
-void read_text(const codec::Value& document, std::string_view name, std::string& text) {
-    if (const codec::Value* value = document.find(name)) text = std::string(value->text_or_empty());
+// The fields of options.json, as save_options writes them.
+struct TextField {
+    std::string_view name;
+    std::string UpOptions::* member;
+};
+constexpr TextField text_fields[] = {{"listen", &UpOptions::listen},
+                                     {"gateway", &UpOptions::gateway},
+                                     {"tlsCertificate", &UpOptions::tls_certificate},
+                                     {"tlsKey", &UpOptions::tls_key},
+                                     {"runtimes", &UpOptions::runtimes},
+                                     {"python", &UpOptions::python},
+                                     {"logLevel", &UpOptions::log_level}};
+struct NumberField {
+    std::string_view name;
+    std::int64_t UpOptions::* member;
+    std::int64_t low;
+    std::int64_t high;
+};
+constexpr NumberField number_fields[] = {
+    {"slices", &UpOptions::slices, 0, slices_max},
+    {"overCommit", &UpOptions::over_commit, 1, slices_max},
+    {"segmentMib", &UpOptions::segment_mib, 1, segment_mib_max},
+    {"historyMib", &UpOptions::history_mib, 0, history_mib_max}};
+
+Status read_field(const std::string& name, const codec::Value& value, UpOptions& options) {
+    if (const auto text = std::ranges::find(text_fields, name, &TextField::name);
+        text != std::end(text_fields)) {
+        if (value.type != codec::ValueType::text) return invalid_field(name, "must be text");
+        options.*text->member = value.text;
+        return {};
+    }
+    const auto field = std::ranges::find(number_fields, name, &NumberField::name);
+    if (field == std::end(number_fields)) return invalid_field(name, "is not a known option");
+    const auto number = value.type == codec::ValueType::number ? parse_integer(value.text)
+                                                               : Result<std::int64_t>(-1);
+    if (!number || *number < field->low || *number > field->high)
+        return invalid_field(name,
+                             fmt::format("must be a whole number {}..{}", field->low, field->high));
+    options.*field->member = *number;
+    return {};
 }
-void read_number(const codec::Value& document, std::string_view name, std::int64_t& number) {
-    if (const codec::Value* value = document.find(name))
-        number = parse_integer(value->text_or_empty()).value_or(number);
+
+Status read_fields(const std::string& text, UpOptions& options) {
+    TANDEM_LET(document, codec::parse_json(text));
+    if (document.type != codec::ValueType::object)
+        return fail(ErrorCode::invalid, "must be an object: {...}");
+    for (std::size_t i = 0; i < document.items.size(); ++i)
+        TANDEM_TRY(read_field(document.names[i], document.items[i], options));
+    return {};
+}
+
+// Processes start in folders of their own: a path has to mean the same there.
+void make_absolute(std::string& path) {
+    if (!path.empty()) path = std::filesystem::absolute(path).lexically_normal().string();
 }
 
 std::string options_file(const Home& home) {
@@ -80,6 +136,10 @@ Parsed parse_up_options(const std::string& verb, const std::vector<std::string>&
                               : "Run the " + verb + " in the foreground",
                  "tandem " + verb);
     declare(app, options);
+    std::string output = "table";
+    if (verb == "up")
+        app.add_option("-o,--output", output, "table, json or yaml")
+            ->check(CLI::IsMember({"table", "json", "yaml"}));
     app.footer(
         "Examples:\n  tandem " + verb + "\n  tandem " + verb +
         " --slices 4 --over-commit 2\n"
@@ -94,62 +154,53 @@ Parsed parse_up_options(const std::string& verb, const std::vector<std::string>&
                 .exit_code = 2,
                 .text = std::string("tandem ") + verb + ": " + error.what() + "\n"};
     }
-    // Services start in folders of their own: a path has to mean the same there.
-    if (options.python.find('/') != std::string::npos)
-        options.python = std::filesystem::absolute(options.python).lexically_normal().string();
+    if (options.python.find('/') != std::string::npos) make_absolute(options.python);
+    for (std::string* path : {&options.tls_certificate, &options.tls_key, &options.runtimes})
+        make_absolute(*path);
     if (options.python.starts_with('/') && ::access(options.python.c_str(), X_OK) != 0)
         return {.options = {},
                 .exit_code = 2,
                 .text = "tandem " + verb + ": --python: " + options.python +
                         " is no program that can be run\n"};
-    return {.options = std::move(options), .exit_code = 0, .text = {}};
+    return {.options = std::move(options), .exit_code = 0, .text = {}, .output = std::move(output)};
 }
 
-UpOptions load_options(const Home& home) {
+UpOptions default_options() {
     UpOptions options;
     options.runtimes = environment_or("TANDEM_RUNTIMES", find_runtimes());
     options.python = environment_or("TANDEM_PYTHON", "python3");
-    const auto text = read_file(options_file(home));
-    const auto document =
-        text ? codec::parse_json(*text) : Result<codec::Value>(pass_on(text.error()));
-    if (!document) return options;
-    read_text(*document, "listen", options.listen);
-    read_text(*document, "gateway", options.gateway);
-    read_text(*document, "tlsCertificate", options.tls_certificate);
-    read_text(*document, "tlsKey", options.tls_key);
-    read_number(*document, "slices", options.slices);
-    read_number(*document, "overCommit", options.over_commit);
-    read_text(*document, "runtimes", options.runtimes);
-    read_text(*document, "python", options.python);
-    read_text(*document, "logLevel", options.log_level);
-    read_number(*document, "segmentMib", options.segment_mib);
-    read_number(*document, "historyMib", options.history_mib);
+    return options;
+}
+
+Result<UpOptions> load_options(const Home& home) {
+    UpOptions options = default_options();
+    const std::string file = options_file(home);
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) return options;
+    TANDEM_LET(text, read_file(file));
+    if (const Status read = read_fields(text, options); !read) {
+        const Error& fault = read.error();
+        return fail(
+            ErrorCode::invalid,
+            fmt::format("{}: {}{}; put it right, or remove the file and give tandem up its "
+                        "options again",
+                        file, fault.field.empty() ? "" : fault.field + ": ", fault.message));
+    }
     return options;
 }
 
 Status save_options(const Home& home, const UpOptions& options) {
     std::string json;
     codec::JsonWriter writer(json);
-    const auto text = [&](std::string_view name, const std::string& value) {
-        writer.key(name);
-        writer.text(value);
-    };
     writer.begin_object();
-    text("listen", options.listen);
-    text("gateway", options.gateway);
-    text("tlsCertificate", options.tls_certificate);
-    text("tlsKey", options.tls_key);
-    writer.key("slices");
-    writer.number(options.slices);
-    writer.key("overCommit");
-    writer.number(options.over_commit);
-    text("runtimes", options.runtimes);
-    text("python", options.python);
-    text("logLevel", options.log_level);
-    writer.key("segmentMib");
-    writer.number(options.segment_mib);
-    writer.key("historyMib");
-    writer.number(options.history_mib);
+    for (const TextField& field : text_fields) {
+        writer.key(field.name);
+        writer.text(options.*field.member);
+    }
+    for (const NumberField& field : number_fields) {
+        writer.key(field.name);
+        writer.number(options.*field.member);
+    }
     writer.end_object();
     return write_file(options_file(home), json + "\n");
 }
@@ -170,12 +221,16 @@ std::vector<std::pair<std::string, std::string>> list_options(const UpOptions& o
             {"--log-level", options.log_level}};
 }
 
+std::string shown(const std::pair<std::string, std::string>& option) {
+    if (option.first == "--slices" && option.second == "0") return "one a core";
+    return option.second.empty() ? "none" : option.second;
+}
+
 }  // namespace
 
 std::vector<std::string> to_arguments(const UpOptions& options) {
     std::vector<std::string> words;
     for (const auto& [name, value] : list_options(options)) {
-        if (value.empty()) continue;
         words.push_back(name);
         words.push_back(value);
     }
@@ -194,8 +249,7 @@ std::vector<std::string> differences(const UpOptions& running, const UpOptions& 
     for (std::size_t i = 0; i < now.size(); ++i)
         if (now[i].second != then[i].second)
             lines.push_back(fmt::format("{} runs with {}, asked for is {}", now[i].first,
-                                        now[i].second.empty() ? "none" : now[i].second,
-                                        then[i].second));
+                                        shown(now[i]), shown(then[i])));
     return lines;
 }
 
@@ -239,9 +293,32 @@ bool is_loopback(const std::string& host) {
     return host.starts_with("127.") || host == "::1" || host == "localhost";
 }
 
+bool has_tls(const UpOptions& options) {
+    return !options.tls_certificate.empty();
+}
+
+Status check_tls(const UpOptions& options) {
+    constexpr const char* certificate = "--tls-certificate";
+    constexpr const char* key = "--tls-key";
+    if (options.tls_certificate.empty() && options.tls_key.empty()) return {};
+    if (options.tls_key.empty())
+        return invalid_field(key, "is needed beside --tls-certificate: the PEM key of it");
+    if (options.tls_certificate.empty())
+        return invalid_field(certificate, "is needed beside --tls-key: the PEM certificate of it");
+    for (const auto& [option, file] :
+         {std::pair{certificate, options.tls_certificate}, {key, options.tls_key}})
+        if (::access(file.c_str(), R_OK) != 0)
+            return invalid_field(option, file + " can't be read: " + std::strerror(errno));
+    const Status usable = http::check_tls_files(
+        {.certificate_file = options.tls_certificate, .key_file = options.tls_key});
+    if (usable) return {};
+    return invalid_field(usable.error().field == "certificate_file" ? certificate : key,
+                         usable.error().message);
+}
+
 Status check_public(const UpOptions& options) {
     TANDEM_LET(listen, parse_address(options.listen, "--listen"));
-    const bool tls = !options.tls_certificate.empty() && !options.tls_key.empty();
+    const bool tls = has_tls(options);
     if (!is_loopback(listen.host) && !tls)
         return invalid_field("--listen", options.listen +
                                              " is reachable by others: give --tls-certificate and "

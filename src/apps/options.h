@@ -14,7 +14,8 @@ namespace tandem::apps {
 struct UpOptions {
     std::string listen = "127.0.0.1:8080";   // the API
     std::string gateway = "127.0.0.1:8090";  // models
-    std::string tls_certificate{};           // PEM files of API and gateway; needed beyond loopback
+    std::string
+        tls_certificate{};  // PEM files of API and gateway, absolute; needed beyond loopback
     std::string tls_key{};
     std::int64_t slices = 0;       // cpu-slice devices; 0: one a core
     std::int64_t over_commit = 1;  // slices a core
@@ -31,12 +32,15 @@ struct Parsed {
     std::optional<UpOptions> options{};
     int exit_code = 0;
     std::string text{};
+    std::string output = "table";  // of tandem up
 };
 Parsed parse_up_options(const std::string& verb, const std::vector<std::string>& arguments,
                         const UpOptions& defaults);
 
-UpOptions load_options(
-    const Home& home);  // those kept in the home, or the defaults of this machine
+// Those kept in the home, or the defaults of this machine. Error invalid with the file, the place
+// of the fault and the way out: what was asked for once is never replaced by defaults.
+Result<UpOptions> load_options(const Home& home);
+UpOptions default_options();
 Status save_options(const Home& home, const UpOptions& options);
 std::vector<std::string> to_arguments(const UpOptions& options);
 // Those that a process runs with, by its record; `otherwise` when it does not say.
@@ -55,5 +59,11 @@ Result<Address> parse_address(const std::string& text, const std::string& field)
 Status check_is_free(const std::string& address, const std::string& field);
 bool is_loopback(const std::string& host);
 Status check_public(const UpOptions& options);
+// Certificate and key are given both or not at all, can be read, and belong together. Error invalid
+// with the option.
+Status check_tls(const UpOptions& options);
+// Speaks TLS, at every address: beyond loopback because it must, on loopback because it was asked
+// to.
+bool has_tls(const UpOptions& options);
 
 }  // namespace tandem::apps

@@ -30,6 +30,10 @@ codec::Value make_flag(bool flag) {
     return {.type = codec::ValueType::boolean, .boolean = flag};
 }
 
+codec::Value make_number(std::int64_t number) {
+    return {.type = codec::ValueType::number, .text = std::to_string(number)};
+}
+
 codec::Value make_list(std::vector<codec::Value> items) {
     codec::Value list{.type = codec::ValueType::array};
     list.items = std::move(items);

@@ -16,6 +16,7 @@ std::string output_of(const std::vector<std::string>& arguments);
 // `text` for a table, else the value in the form that was asked for.
 void answer(const std::string& output, const codec::Value& value, const std::string& text);
 codec::Value make_flag(bool flag);
+codec::Value make_number(std::int64_t number);
 codec::Value make_list(std::vector<codec::Value> items);
 // "tandem VERB: FIELD: MESSAGE"; the exit code.
 int complain(const std::string& verb, const Error& error);

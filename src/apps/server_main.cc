@@ -17,6 +17,7 @@
 #include "apps/intent_router.h"
 #include "apps/options.h"
 #include "apps/process.h"
+#include "apps/report.h"
 #include "apps/world_meters.h"
 #include "blob/blob_store.h"
 #include "codec/json_writer.h"
@@ -195,8 +196,7 @@ Result<executor::LocalOptions> local_options(const Home& home, const UpOptions& 
 
 // What callers of models are told.
 std::string gateway_url(const UpOptions& options) {
-    const auto address = parse_address(options.gateway, "--gateway");
-    return (address && !is_loopback(address->host) ? "https://" : "http://") + options.gateway;
+    return (has_tls(options) ? "https://" : "http://") + options.gateway;
 }
 
 store::sqlite::SqliteOptions store_options(const Home& home, const UpOptions& options) {
@@ -211,7 +211,7 @@ Result<http::ServerOptions> http_options(const Home& home, const UpOptions& opti
     http::ServerOptions server;
     const bool both = address.host == "localhost";
     http::TcpListen tcp{.address = both ? "127.0.0.1" : address.host, .port = address.port};
-    if (!options.tls_certificate.empty())
+    if (has_tls(options))
         tcp.tls = http::TlsFiles{.certificate_file = options.tls_certificate,
                                  .key_file = options.tls_key};
     server.tcp.push_back(tcp);
@@ -232,6 +232,7 @@ class ServerProcess {
 
     Status start() {
         TANDEM_TRY(check_public(options_));
+        TANDEM_TRY(check_tls(options_));
         // Before anything is made: a start that can't listen, or has no such devices, leaves no
         // home behind.
         TANDEM_TRY(check_is_free(options_.listen, "--listen"));
@@ -306,7 +307,7 @@ class ServerProcess {
     }
 
     Status serve() {
-        const std::string scheme = options_.tls_certificate.empty() ? "http://" : "https://";
+        const std::string scheme = has_tls(options_) ? "https://" : "http://";
         TANDEM_LET(api, api::Api::make(
                             {.core = *core_,
                              .reader = store_->reader(),
@@ -370,7 +371,9 @@ int server_main(const std::vector<std::string>& arguments) {
     forbid_core_dumps();
     block_signals();
     const Home home = Home::find();
-    const Parsed parsed = parse_up_options("server", arguments, load_options(home));
+    const auto kept = load_options(home);
+    if (!kept) return complain("server", kept.error());
+    const Parsed parsed = parse_up_options("server", arguments, *kept);
     if (!parsed.options) {
         fmt::print(stderr, "{}", parsed.text);
         return parsed.exit_code;

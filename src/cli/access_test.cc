@@ -21,7 +21,8 @@ TEST_F(CliTest, model_push_uploads_in_parts_and_makes_the_model) {
     server_.on("PUT", "/api/v1/blobs/uploads/u1", R"({})");
     server_.on("POST", "/api/v1/blobs/uploads/u1/finish",
                R"({"digest":")" + digest + R"(","bytes":9437187})");
-    server_.on("POST", models, R"({})", 201);
+    server_.on("POST", models + "/tiny/versions",
+               problem_json(404, "not_found", "there is no blob", "digest"), 404);
     server_.on(
         "POST", models + "/tiny/versions",
         R"({"metadata":{"name":"tiny.v1"},"spec":{"digest":")" + digest + R"(","bytes":9437187}})",
@@ -34,10 +35,28 @@ TEST_F(CliTest, model_push_uploads_in_parts_and_makes_the_model) {
     EXPECT_EQ(parts[0].body.size(), 8u * 1024 * 1024);
     EXPECT_EQ(parts[1].find_query("offset"), "8388608");
     EXPECT_EQ(parts[0].body + parts[1].body, weights);
-    EXPECT_EQ(codec::parse_json(server_.requests("POST", models + "/tiny/versions").at(0).body)
-                  ->find("digest")
-                  ->text,
-              digest);
+    const auto asked = server_.requests("POST", models + "/tiny/versions");
+    ASSERT_EQ(asked.size(), 2u);
+    for (const http::Request& one : asked)
+        EXPECT_EQ(codec::parse_json(one.body)->find("digest")->text, digest);
+}
+
+TEST_F(CliTest, model_push_sends_no_weights_that_the_server_has) {
+    const std::string file = write_file("m.gguf", "weights");
+    const std::string models = "/api/v1/projects/default/namespaces/default/models";
+    server_.on(
+        "POST", models + "/tiny/versions",
+        R"({"metadata":{"name":"tiny.v1"},"spec":{"number":1,"digest":"sha256:0","bytes":7}})",
+        200);
+    ASSERT_EQ(run({"model", "push", "tiny", file}), exit_ok) << err_;
+    EXPECT_EQ(out_, "modelversion/tiny.v1 sha256:0 7 bytes: already version 1 of tiny\n");
+    EXPECT_TRUE(server_.requests("POST", "/api/v1/blobs").empty());
+}
+
+TEST_F(CliTest, model_push_of_an_empty_file_names_the_file) {
+    const std::string file = write_file("m.gguf", "");
+    EXPECT_EQ(run({"model", "push", "tiny", file}), exit_usage);
+    EXPECT_EQ(err_, "tandem: file: " + file + " is empty; a model is a GGUF file\n");
 }
 
 TEST_F(CliTest, model_push_of_the_same_weights_says_which_version_they_are) {
@@ -157,6 +176,25 @@ TEST_F(CliTest, version_tells_both_sides) {
     EXPECT_EQ(codec::parse_json(out_)->find("client")->text, "0.0.0-test");
 }
 
+TEST_F(CliTest, version_without_a_server_tells_programs_the_clients) {
+    EXPECT_EQ(run({"version", "-o", "json", "--server", "unix:/nowhere.sock"}), exit_unavailable);
+    EXPECT_EQ(codec::parse_json(out_)->find("client")->text, "0.0.0-test");
+    environment_.erase("TANDEM_SERVER");
+    EXPECT_EQ(run({"version", "-o", "yaml"}), exit_unavailable);
+    EXPECT_EQ(out_, "client: 0.0.0-test\n");
+}
+
+TEST_F(CliTest, audit_shows_who_and_by_which_key) {
+    const std::string row =
+        R"({"sequence":1,"caller":{"subject":"user:ann","keyId":"k7","requestId":"r"},)"
+        R"("action":"jobs.read"})";
+    server_.on("GET", "/api/v1/audit", R"({"items":[)" + row + "]}");
+    ASSERT_EQ(run({"audit"}), exit_ok) << err_;
+    EXPECT_EQ(out_, "SEQUENCE  CALLER    KEY ID  ACTION\n1         user:ann  k7      jobs.read\n");
+    ASSERT_EQ(run({"audit", "-o", "json"}), exit_ok) << err_;
+    EXPECT_EQ(codec::render_json(codec::parse_json(out_)->find("items")->items.at(0)), row);
+}
+
 TEST_F(CliTest, usage_report_shows_device_seconds) {
     server_.on("GET", "/api/v1/usage/report",
                R"({"from":"a","devices":[{"state":"running","deviceMs":1500}],"tokens":[]})");
@@ -173,6 +211,9 @@ TEST_F(CliTest, contexts_are_listed_for_programs_without_their_keys) {
     ASSERT_EQ(run({"context", "set", "work", "--server", "http://127.0.0.1:1", "--key-file", "-"}),
               exit_ok)
         << err_;
+    ASSERT_EQ(run({"context", "set", "work", "--project", "ride", "-o", "json"}), exit_ok) << err_;
+    EXPECT_EQ(codec::parse_json(out_)->find("project")->text, "ride");
+    EXPECT_TRUE(codec::parse_json(out_)->find("current")->boolean);
     ASSERT_EQ(run({"context", "list", "-o", "json"}), exit_ok);
     const auto list = codec::parse_json(out_);
     ASSERT_TRUE(list) << out_;

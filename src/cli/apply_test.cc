@@ -105,7 +105,9 @@ TEST_F(CliTest, what_get_shows_can_be_applied_again) {
 TEST_F(CliTest, delete_tells_what_is_ended_first) {
     server_.on("DELETE", std::string(jobs) + "/a",
                R"({"metadata":{"name":"a","deletionRequestedAt":"2026-11-30T12:00:00.000Z"}})");
-    server_.on("DELETE", std::string(jobs) + "/b", R"({"outcomes":[]})");
+    server_.on("GET", std::string(jobs) + "/a", job_json("a", "stopping"));
+    server_.on("DELETE", std::string(jobs) + "/b",
+               R"({"metadata":{"name":"b","deletionRequestedAt":"2026-11-30T12:00:00.000Z"}})");
     EXPECT_EQ(run({"delete", "job", "a", "b", "gone"}), exit_not_found);
     EXPECT_EQ(out_, "job/a is being ended, then deleted\njob/b deleted\n");
     EXPECT_NE(err_.find("job/gone"), std::string::npos);

@@ -72,7 +72,12 @@ Result<int> act(const Arguments& arguments, const Terminal& terminal, const Opti
     if (arguments.verb.starts_with("context ")) return do_context(arguments, terminal);
     if (arguments.verb == "version" && arguments.output == "table")
         terminal.out(say(language_of(arguments), "client {}\n", options.version));
-    TANDEM_LET(session, Session::open(arguments, terminal, options));
+    auto opened = Session::open(arguments, terminal, options);
+    if (!opened) {
+        if (arguments.verb == "version") tell_client_version(arguments, terminal, options.version);
+        return pass_on(opened.error());
+    }
+    Session& session = *opened;
     for (const VerbEntry& verb : verbs)
         if (verb.name == arguments.verb) return verb.act(session);
     return fail(ErrorCode::internal,

@@ -35,8 +35,8 @@ void take_head(const http::Response& head, const Terminal& terminal, Position& a
 
 }  // namespace
 
-Result<std::int64_t> read_log(Session& session, const LogRequest& request) {
-    Position at{.epoch = request.epoch};
+Result<LogEnd> read_log(Session& session, const LogRequest& request) {
+    Position at{.offset = request.offset, .epoch = request.epoch};
     for (int failures = 0;;) {
         at.progressed = false;
         const auto text = [](std::int64_t number, std::int64_t none) {
@@ -59,8 +59,9 @@ Result<std::int64_t> read_log(Session& session, const LogRequest& request) {
             .on_head =
                 [&](const http::Response& head) { take_head(head, session.terminal(), at); }};
         const Status status = session.stream(call, reader, request.cancel);
-        if (status) return at.epoch;
-        if (request.cancel && request.cancel->cancelled()) return at.epoch;
+        if (status) return LogEnd{.epoch = at.epoch, .offset = at.offset};
+        if (request.cancel && request.cancel->cancelled())
+            return LogEnd{.epoch = at.epoch, .offset = at.offset};
         failures = at.progressed ? 1 : failures + 1;
         if (status.error().code != ErrorCode::unavailable || failures > reconnects_max)
             return pass_on(status.error());

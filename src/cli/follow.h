@@ -12,10 +12,15 @@ struct LogRequest {
     std::string role{};
     std::int64_t rank = -1;  // -1: the first
     std::int64_t epoch = 0;  // 0: the newest
+    std::int64_t offset = 0;
     bool follow = false;
     http::Cancel* cancel = nullptr;
 };
-// The epoch whose output was read. Written to the terminal's out.
-Result<std::int64_t> read_log(Session& session, const LogRequest& request);
+// How far which epoch's output was read. Written to the terminal's out.
+struct LogEnd {
+    std::int64_t epoch = 0;
+    std::int64_t offset = 0;
+};
+Result<LogEnd> read_log(Session& session, const LogRequest& request);
 
 }  // namespace tandem::cli

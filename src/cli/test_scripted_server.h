@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/cli.h"
@@ -122,7 +123,10 @@ class CliTest : public testing::Test {
 
     Terminal terminal() {
         Terminal t;
-        t.out = [this](std::string_view text) { out_ += text; };
+        t.out = [this](std::string_view text) {
+            out_ += text;
+            if (std::exchange(interrupt_at_output_, false)) interrupt();
+        };
         t.err = [this](std::string_view text) { err_ += text; };
         t.read_input = [this] { return input_; };
         t.read_line = [this] { return std::optional<std::string>(line_); };
@@ -162,6 +166,7 @@ class CliTest : public testing::Test {
     std::string input_;
     std::string line_;
     bool in_is_terminal_ = false;
+    bool interrupt_at_output_ = false;  // once
     std::mutex interrupt_mutex_;
     std::function<void()> interrupt_;
 };

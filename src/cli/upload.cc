@@ -45,6 +45,25 @@ class Progress {
 
 }  // namespace
 
+Result<std::string> digest_of_file(const std::string& file) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(file, error);
+    std::ifstream stream(file, std::ios::binary);
+    if (error || !stream)
+        return fail(
+            ErrorCode::invalid,
+            fmt::format("reading {}: {}", file, error ? error.message() : std::strerror(errno)));
+    if (size == 0) return invalid_field("file", file + " is empty; a model is a GGUF file");
+    crypto::Sha256 hash;
+    std::string part(part_bytes, '\0');
+    while (stream) {
+        stream.read(part.data(), static_cast<std::streamsize>(part_bytes));
+        hash.add({part.data(), static_cast<std::size_t>(stream.gcount())});
+    }
+    if (stream.bad()) return fail(ErrorCode::invalid, file + " could not be read to its end");
+    return crypto::render_digest(hash.finish());
+}
+
 Result<std::string> upload_file(Session& session, const std::string& file) {
     std::error_code error;
     const auto size = std::filesystem::file_size(file, error);

@@ -10,6 +10,8 @@
 
 namespace tandem::cli {
 
+// "sha256:..." of a file as it is here, without a word to the server: it may have it already.
+Result<std::string> digest_of_file(const std::string& file);
 // "sha256:..." of what was stored.
 Result<std::string> upload_file(Session& session, const std::string& file);
 

@@ -68,6 +68,9 @@ Result<int> do_key_revoke(Session& session);
 Result<int> do_whoami(Session& session);
 Result<int> do_audit(Session& session);
 Result<int> do_version(Session& session);
+// What is known without a server, for programs; people have been told by then.
+void tell_client_version(const Arguments& arguments, const Terminal& terminal,
+                         const std::string& client, const std::string& server = {});
 
 // verbs_context.cc: these need no server.
 Result<int> do_context(const Arguments& arguments, const Terminal& terminal);

@@ -33,7 +33,7 @@ Result<Secret> read_key(const Arguments& arguments, const Terminal& terminal) {
     return Secret(std::move(text));
 }
 
-Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Contexts& contexts) {
+Status set_context(const Arguments& arguments, const Terminal& terminal, Contexts& contexts) {
     const std::string& name = arguments.words.front();
     TANDEM_TRY(model::check_name(name, "NAME"));
     Context& context = contexts.put(name);
@@ -48,9 +48,7 @@ Result<int> set_context(const Arguments& arguments, const Terminal& terminal, Co
         context.key = std::move(key);
     }
     contexts.current = name;
-    terminal.out(
-        say(language_of(arguments), "context {} is {} now\n", name, context.server));
-    return exit_ok;
+    return {};
 }
 
 std::string list_contexts(const Contexts& contexts, codec::Language language) {
@@ -71,29 +69,32 @@ std::string list_contexts(const Contexts& contexts, codec::Language language) {
 }
 
 // The same for programs; keys stay where they are.
+Value value_of(const Context& context, const Contexts& contexts) {
+    const auto flag = [](bool is) {
+        return Value{.type = codec::ValueType::boolean, .boolean = is};
+    };
+    Value one = codec::make_object();
+    one.add("name", codec::make_text(context.name));
+    one.add("current", flag(context.name == contexts.current));
+    one.add("server", codec::make_text(context.server));
+    one.add("keyKept", flag(!context.key.empty()));
+    one.add("project", codec::make_text(context.project));
+    one.add("namespace", codec::make_text(context.name_space));
+    return one;
+}
+
 Value value_of(const Contexts& contexts) {
     Value items{.type = codec::ValueType::array};
-    for (const Context& context : contexts.list) {
-        Value one = codec::make_object();
-        one.add("name", codec::make_text(context.name));
-        one.add("current", Value{.type = codec::ValueType::boolean,
-                                 .boolean = context.name == contexts.current});
-        one.add("server", codec::make_text(context.server));
-        one.add("keyKept",
-                Value{.type = codec::ValueType::boolean, .boolean = !context.key.empty()});
-        one.add("project", codec::make_text(context.project));
-        one.add("namespace", codec::make_text(context.name_space));
-        items.items.push_back(std::move(one));
-    }
+    for (const Context& context : contexts.list) items.items.push_back(value_of(context, contexts));
     Value list = codec::make_object();
     list.add("items", std::move(items));
     return list;
 }
 
-std::string render_contexts(const Contexts& contexts, const Arguments& arguments) {
-    if (arguments.output == "json") return codec::render_json_pretty(value_of(contexts));
-    if (arguments.output == "yaml") return codec::render_yaml(value_of(contexts));
-    return list_contexts(contexts, language_of(arguments));
+std::string render(const Arguments& arguments, const Value& value, const std::string& text) {
+    if (arguments.output == "json") return codec::render_json_pretty(value);
+    if (arguments.output == "yaml") return codec::render_yaml(value);
+    return text;
 }
 
 }  // namespace
@@ -102,7 +103,8 @@ Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
     TANDEM_LET(file, contexts_file(terminal.environment));
     TANDEM_LET(contexts, load_contexts(file));
     if (arguments.verb == "context list") {
-        terminal.out(render_contexts(contexts, arguments));
+        terminal.out(
+            render(arguments, value_of(contexts), list_contexts(contexts, language_of(arguments))));
         return exit_ok;
     }
     const std::string& name = arguments.words.front();
@@ -117,6 +119,13 @@ Result<int> do_context(const Arguments& arguments, const Terminal& terminal) {
         contexts.remove(name);
     }
     TANDEM_TRY(save_contexts(file, contexts));
+    if (const Context* context = contexts.find(name)) {
+        const bool set = arguments.verb == "context set";
+        terminal.out(render(
+            arguments, value_of(*context, contexts),
+            set ? say(language_of(arguments), "context {} is {} now\n", name, context->server)
+                : std::string()));
+    }
     return exit_ok;
 }
 

@@ -42,6 +42,13 @@ Result<int> show_gateway_lines(Session& session, const Value& service) {
     return exit_ok;
 }
 
+// Work is ended before its object goes; what had nothing to end is gone with the answer.
+bool is_being_ended(Session& session, const model::ObjectKey& key, const Value& answer) {
+    if (find_at(answer, "metadata.deletionRequestedAt") == nullptr) return false;
+    const auto still = session.get(session.item(key));
+    return still || still.error().code != ErrorCode::not_found;
+}
+
 Result<int> delete_keys(Session& session, const std::vector<model::ObjectKey>& keys) {
     const bool dry_run = session.arguments().dry_run;
     int code = exit_ok;
@@ -57,8 +64,7 @@ Result<int> delete_keys(Session& session, const std::vector<model::ObjectKey>& k
             code = exit_code_of(answer.error().code);
             continue;
         }
-        // Work is ended before its object goes.
-        const bool ending = find_at(*answer, "metadata.deletionRequestedAt") != nullptr;
+        const bool ending = is_being_ended(session, key, *answer);
         show(session, *answer, [&] {
             const codec::Language language = look_of(session).language;
             return fmt::format("{} {}{}\n", shown,

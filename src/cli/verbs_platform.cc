@@ -192,13 +192,52 @@ Result<int> do_whoami(Session& session) {
     return show_view(session, "/api/v1/whoami", {});
 }
 
+namespace {
+
+// People read who it was and by which key; programs get the caller whole.
+void flatten_callers(Value& view) {
+    for (std::size_t i = 0; i < view.names.size(); ++i) {
+        if (view.names[i] != "items") continue;
+        for (Value& row : view.items[i].items)
+            for (std::size_t m = 0; m < row.names.size(); ++m) {
+                if (row.names[m] != "caller") continue;
+                const std::string key = text_at(row.items[m], "keyId");
+                row.items[m] = codec::make_text(text_at(row.items[m], "subject"));
+                row.names.insert(row.names.begin() + static_cast<std::ptrdiff_t>(m) + 1, "keyId");
+                row.items.insert(row.items.begin() + static_cast<std::ptrdiff_t>(m) + 1,
+                                 codec::make_text(key));
+                break;
+            }
+    }
+}
+
+}  // namespace
+
 Result<int> do_audit(Session& session) {
-    return show_view(session, "/api/v1/audit",
-                     {{"limit", std::to_string(session.arguments().limit)}});
+    TANDEM_LET(
+        view, session.get("/api/v1/audit", {{"limit", std::to_string(session.arguments().limit)}}));
+    if (session.arguments().output == "table") flatten_callers(view);
+    show(session, view, [&] { return render_generic(view, look_of(session)); });
+    return exit_ok;
+}
+
+void tell_client_version(const Arguments& arguments, const Terminal& terminal,
+                         const std::string& client, const std::string& server) {
+    Value known = codec::make_object();
+    known.add("client", codec::make_text(client));
+    if (!server.empty()) known.add("server", codec::make_text(server));
+    if (arguments.output == "json") terminal.out(codec::render_json_pretty(known));
+    if (arguments.output == "yaml") terminal.out(codec::render_yaml(known));
 }
 
 Result<int> do_version(Session& session) {
-    TANDEM_LET(version, session.get("/api/v1/version"));
+    auto answered = session.get("/api/v1/version");
+    if (!answered) {
+        tell_client_version(session.arguments(), session.terminal(), session.client_version(),
+                            session.server());
+        return pass_on(answered.error());
+    }
+    Value& version = *answered;
     version.add("client", codec::make_text(session.client_version()));
     version.add("server", codec::make_text(session.server()));
     show(session, version, [&] {

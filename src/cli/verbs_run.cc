@@ -197,11 +197,13 @@ class JobRun {
         Running running(*this);
         const LogRequest request{.path = session_.item(key_) + "/logs",
                                  .epoch = epoch,
+                                 .offset = shown_.epoch == epoch ? shown_.offset : 0,
                                  .follow = true,
                                  .cancel = &running.cancel};
         auto read = read_log(session_, request);
         if (!read && read.error().code == ErrorCode::not_found) return epoch;
         if (!read) return pass_on(read.error());
+        shown_ = {.epoch = epoch, .offset = read->offset};
         return epoch;
     }
 
@@ -242,6 +244,7 @@ class JobRun {
     std::string name_;
     model::ObjectKey key_{};
     std::int64_t told_start_ = 0;
+    LogEnd shown_{};  // of which start so much: whoever goes on after Ctrl-C sees the rest
     std::atomic<bool> interrupted_ = false;
     std::mutex mutex_;
     http::Cancel* running_ = nullptr;

@@ -14,20 +14,6 @@ namespace {
 
 using codec::Value;
 
-// True: there was none, and now there is.
-Result<bool> ensure_model(Session& session, const std::string& name) {
-    const model::ObjectKey key = session.key_of(model::Kind::model, name);
-    const auto found = session.get(session.item(key));
-    if (found) return false;
-    if (found.error().code != ErrorCode::not_found) return pass_on(found.error());
-    model::Model object;
-    object.meta = {.name = name, .project = key.project, .name_space = key.name_space};
-    TANDEM_TRY(session.call({.method = "POST",
-                             .path = session.collection(model::Kind::model),
-                             .body = codec::render_object(object)}));
-    return true;
-}
-
 std::string body_of(std::initializer_list<std::pair<const char*, std::string>> members) {
     std::string body;
     codec::JsonWriter json(body);
@@ -38,6 +24,22 @@ std::string body_of(std::initializer_list<std::pair<const char*, std::string>> m
     }
     json.end_object();
     return body;
+}
+
+// Under this very name of a field the server says that it has no such file.
+bool lacks_file(const Error& error) {
+    return error.code == ErrorCode::not_found && error.field == "digest";
+}
+
+// Asked by digest first: weights that are there need not be sent again.
+Result<Session::Answered> push_file(Session& session, const std::string& path,
+                                    const std::string& file) {
+    TANDEM_LET(digest, digest_of_file(file));
+    const Request request{.method = "POST", .path = path, .body = body_of({{"digest", digest}})};
+    auto answered = session.ask(request);
+    if (answered || !lacks_file(answered.error())) return answered;
+    TANDEM_LET(stored, upload_file(session, file));
+    return session.ask({.method = "POST", .path = path, .body = body_of({{"digest", stored}})});
 }
 
 Result<int> show_service(Session& session, const Value& service) {
@@ -60,22 +62,14 @@ Result<int> do_model_push(Session& session) {
                     "--job JOB --output NAME)");
     const std::string& name = a.words.front();
     TANDEM_TRY(model::check_name(name, "MODEL"));
-    std::string body;
-    if (from_job) {
-        body = body_of({{"fromJob", a.job}, {"output", a.job_output}});
-    } else {
-        TANDEM_LET(digest, upload_file(session, a.words[1]));
-        body = body_of({{"digest", digest}});
-    }
-    TANDEM_LET(made, ensure_model(session, name));
-    const std::string model = session.item(session.key_of(model::Kind::model, name));
+    // The model itself is made with its first version.
+    const std::string path = session.item(session.key_of(model::Kind::model, name)) + "/versions";
     const auto answered =
-        session.ask({.method = "POST", .path = model + "/versions", .body = body});
-    if (!answered) {
-        // A model that was made for this version alone does not stay without it.
-        if (made) (void)session.call({.method = "DELETE", .path = model});
-        return pass_on(answered.error());
-    }
+        from_job ? session.ask({.method = "POST",
+                                .path = path,
+                                .body = body_of({{"fromJob", a.job}, {"output", a.job_output}})})
+                 : push_file(session, path, a.words[1]);
+    if (!answered) return pass_on(answered.error());
     const Value& version = answered->body;
     show(session, version, [&] {
         const codec::Language language = look_of(session).language;

@@ -157,6 +157,27 @@ TEST_F(CliTest, run_interrupted_on_a_terminal_asks_and_detaches) {
     EXPECT_NE(err_.find("logs -f job/r"), std::string::npos);
 }
 
+TEST_F(CliTest, run_that_goes_on_after_an_interrupt_shows_the_rest_alone) {
+    in_is_terminal_ = interrupt_at_output_ = true;
+    line_ = "g";
+    const std::string logs = std::string(jobs) + "/r/logs";
+    server_.on("POST", jobs, job_json("r", "pending"), 201);
+    for (int i = 0; i < 2; ++i)
+        server_.on("GET", jobs, list_json(job_json("r", "running", R"(,"epoch":1)")));
+    server_.on("GET", jobs, list_json(job_json("r", "succeeded", R"(,"epoch":1)")));
+    server_.on("GET", logs,
+               {.body = "begun\n",
+                .headers = {{"X-Log-Offset", "0"}, {"X-Log-Epoch", "1"}},
+                .hang = true});
+    server_.on("GET", logs,
+               {.body = "rest\n",
+                .headers = {{"X-Log-Offset", "6"}, {"X-Log-Epoch", "1"}},
+                .stream = true});
+    EXPECT_EQ(run({"run", "--name", "r", "--", "sleep", "1"}), exit_ok) << err_;
+    EXPECT_EQ(out_, "begun\nrest\n");
+    EXPECT_EQ(server_.requests("GET", logs).at(1).find_query("offset"), "6");
+}
+
 TEST_F(CliTest, wait_knows_conditions_of_each_kind) {
     const std::string node = "/api/v1/nodes";
     server_.on("GET", node,

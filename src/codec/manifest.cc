@@ -13,6 +13,7 @@
 #include "codec/describe_work.h"
 #include "codec/field_reader.h"
 #include "codec/field_writer.h"
+#include "codec/verb.h"
 
 namespace tandem::codec {
 namespace {
@@ -80,6 +81,8 @@ void read_action(ReadContext& context, const Place& place, const Value& value, m
         out = model::EndTask{std::move(key)};
 }
 
+}  // namespace
+
 std::string_view verb_of(const model::Action& action) {
     if (const auto* apply = std::get_if<model::ApplyObject>(&action)) return name_of(apply->mode);
     if (const auto* act = std::get_if<model::ActOnJob>(&action)) return name_of(act->act);
@@ -87,8 +90,6 @@ std::string_view verb_of(const model::Action& action) {
     if (std::holds_alternative<model::EndTask>(action)) return verbs[first_task_verb + 1];
     return verbs[first_act - 1];
 }
-
-}  // namespace
 
 void read_object(ReadContext& context, const Place& place, const Value& value, model::Object& out) {
     if (!require_type(context, place, value, ValueType::object)) return;

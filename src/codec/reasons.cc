@@ -28,9 +28,11 @@ constexpr Sentence catalogue[] = {
      "|目前资源不足[（紧缺：{short}）][：{places} 个副本中可放下 {placesFree} "
      "个]；有足够空闲时启动"},
     {"can never start on today's machines: needs {needed} of {flavor}"
-     "[, the most that could ever be given is {largest}][ in one {level}]"
+     "[ in one {level}]"
+     "[; of its {members} replicas {membersThatFit} would fit, each on one node]"
      "|can never start on today's machines[: {members} replicas, {membersThatFit} would fit]",
-     "在现有机器上永远无法启动：需要 {needed} 个 {flavor}[，最多只能提供 {largest} 个]"
+     "在现有机器上永远无法启动：[一个 {level} 内]需要 {needed} 个 {flavor}"
+     "[；{members} 个副本各须放在一个节点上，最多放得下 {membersThatFit} 个]"
      "|在现有机器上永远无法启动[：{members} 个副本，最多放得下 {membersThatFit} 个]"},
     {"quota of queue {queue} is used up: needs {needed}[ of {flavor}][, {used} of {limit} are used]"
      "|{missing} more {bound} of {flavor} in queue {queue}"
@@ -46,10 +48,10 @@ constexpr Sentence catalogue[] = {
     {"has its place[ on {node}] and waits for running work to leave: {victims}",
      "已获得[节点 {node} 上的]位置，等待运行中的工作退出：{victims}"},
     {"is number {position} in queue {queue}", "在队列 {queue} 中排第 {position} 位"},
-    {"held by {by}: release it to let it wait its turn", "被 {by} 挂起：释放后方可排队"},
-    {"waits for job {job} ({when})", "等待作业 {job}（{when}）"},
+    {"held by {by}: release it to let it wait its turn", "被 {by} 搁置：放行后方可排队"},
+    {"waits for job {job} ({when})", "等待任务 {job}（{when}）"},
     {"can't start any more: job {job} is {phase}, it waited for {when}",
-     "无法再启动：作业 {job} 的状态为 {phase}，而它等待的是 {when}"},
+     "无法再启动：任务 {job} 的状态为 {phase}，而它等待的是 {when}"},
     {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]",
      "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]"},
     {"gave devices back to {by}, whose quota they are[; lost {lost} of work]|gave back devices "
@@ -72,8 +74,8 @@ constexpr Sentence catalogue[] = {
      "缺少输出 {output}[：{detail}]|缺少输出：{detail}"},
     {"its outputs are being stored", "正在保存输出"},
     {"stopped and queued again by {by}", "由 {by} 停止并重新排队"},
-    {"released by {by}", "由 {by} 释放"},
-    {"moved to the front of its submitter's jobs by {by}", "由 {by} 移到提交者作业的最前面"},
+    {"released by {by}", "由 {by} 放行"},
+    {"moved to the front of its submitter's jobs by {by}", "由 {by} 移到提交者任务的最前面"},
     {"saved a checkpoint[ at step {step}]", "已保存检查点[，步数 {step}]"},
     {"completed", "已完成"},
     {"belongs to the installation as it was before a restore", "属于恢复之前的安装"},
@@ -100,7 +102,7 @@ constexpr Sentence catalogue[] = {
      "不能要求其他工作退出：队列 {queue} 的策略 {policy} 禁止"},
     {"may ask others to leave[ from {until} on]: its queue has used up its evictions for now",
      "其队列的驱逐次数暂时用完[，{until} 之后]才能要求其他工作退出"},
-    {"queue {queue} is stopped and admits nothing", "队列 {queue} 已停止，不再放行"},
+    {"queue {queue} is stopped and admits nothing", "队列 {queue} 已停止，不再接纳"},
     {"can never start under this quota: needs {needed} of {flavor}, queue {queue} may have {limit} "
      "at "
      "most",
@@ -218,7 +220,7 @@ std::string fill_in(std::string_view text, const model::Reason& reason, Language
         const auto value = find_param(reason, text.substr(open + 1, close - open - 1));
         complete = complete && value;
         if (value == "*")
-            out += language == Language::zh ? "任意规格" : "any flavor";
+            out += language == Language::zh ? "任意设备规格" : "any flavor";
         else
             out += value.value_or("?");
         text.remove_prefix(close + 1);

@@ -74,6 +74,27 @@ TEST(reasons, remedies_have_a_form_of_their_own) {
               "pool held does not exist or is not ready");
 }
 
+TEST(reasons, what_can_never_fit_says_how_many_replicas_would) {
+    const Reason reason{ReasonCode::never_fits,
+                        {{"flavor", "cpu-slice"},
+                         {"needed", "4"},
+                         {"largest", "0"},
+                         {"members", "1"},
+                         {"membersThatFit", "0"}}};
+    EXPECT_EQ(render_reason(reason),
+              "can never start on today's machines: needs 4 of cpu-slice; of its 1 replicas 0 "
+              "would fit, each on one node");
+}
+
+TEST(reasons, hold_and_suspension_have_words_of_their_own_in_chinese) {
+    const auto said = [](ReasonCode code) {
+        return render_reason({code, {{"by", "ann"}}}, Language::zh);
+    };
+    EXPECT_EQ(said(ReasonCode::held), "被 ann 搁置：放行后方可排队");
+    EXPECT_EQ(said(ReasonCode::released), "由 ann 放行");
+    EXPECT_EQ(said(ReasonCode::suspended_by_request), "由 ann 挂起");
+}
+
 TEST(reasons, values_are_not_read_as_templates) {
     EXPECT_EQ(render_reason({ReasonCode::undecided, {{"what", "[{rank}]"}}}),
               "not known: [{rank}]");

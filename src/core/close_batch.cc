@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "core/commands.h"
 #include "core/step.h"
 
@@ -39,20 +41,30 @@ void number_changes(State& state, Table<T>& table, std::vector<model::Change>& c
     }
 }
 
-void fill_version(const State& state, model::Outcome& outcome) {
+using GoneVersions = std::map<Uid, std::int64_t>;  // of what this batch has deleted
+
+void fill_version(const State& state, const GoneVersions& gone, model::Outcome& outcome) {
     if (outcome.version > 0) return;  // told before, under the same idempotency key
     const model::Meta* meta = find_meta(state, outcome.key);
-    if (meta && meta->uid == outcome.uid) outcome.version = meta->version;
+    const auto went = gone.find(outcome.uid);
+    if (meta && meta->uid == outcome.uid)
+        outcome.version = meta->version;
+    else if (went != gone.end())
+        outcome.version = went->second;
 }
 
 // Of the answers, and of what is kept of them: asked again, a request is told the version of then.
-void fill_versions(State& state) {
+void fill_versions(State& state, const std::vector<model::Change>& changes) {
+    GoneVersions gone;
+    for (const model::Change& change : changes)
+        if (change.type == model::ChangeType::deleted)
+            gone.emplace(model::meta_of(change.object).uid, change.version);
     for (model::Answer& answer : state.effects.answers)
-        for (model::Outcome& outcome : answer.outcomes) fill_version(state, outcome);
+        for (model::Outcome& outcome : answer.outcomes) fill_version(state, gone, outcome);
     state.idempotency.each_touched([&](const IdempotencyKey& key, const auto*, const auto* now) {
         if (!now) return;
         for (model::Outcome& outcome : state.idempotency.edit_touched(key).outcomes)
-            fill_version(state, outcome);
+            fill_version(state, gone, outcome);
     });
 }
 
@@ -77,7 +89,7 @@ model::BatchRecord close_batch(Turn& turn, const model::Tick& tick, std::vector<
     State& state = turn.state;
     model::BatchRecord record;
     state.each_table([&](auto& table) { number_changes(state, table, record.changes); });
-    fill_versions(state);
+    fill_versions(state, record.changes);
     chain_audit(state, hasher);
     state.intents.each_touched([&](RowId id, const model::Intent* before, const model::Intent* now) {
         if (!before && now) record.intents_opened.push_back(*now);

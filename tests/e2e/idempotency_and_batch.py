@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 import sys
 import threading
 import unittest
@@ -14,6 +16,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from installation import JOBS, Installation, job, shell, until  # noqa: E402
 
 BATCH = "/api/v1/batch"
+MODELS = "/api/v1/projects/default/namespaces/default/models"
+
+
+def tiny_gguf(seed: int) -> bytes:
+    """One entry, one tensor of 32 floats: the least that is a model."""
+    def text(of: str) -> bytes:
+        return struct.pack("<Q", len(of)) + of.encode()
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + text("general.architecture") + struct.pack("<I", 8) + text("llama")
+    head += text("t") + struct.pack("<IQIQ", 1, 32, 0, 0)
+    return head + bytes(-len(head) % 32) + struct.pack("<f", seed) * 32
 
 
 def waiting(name: str) -> dict[str, Any]:
@@ -31,6 +44,58 @@ class Keys(unittest.TestCase):
 
     def names(self) -> set[str]:
         return {item["metadata"]["name"] for item in self.it.rest.list(JOBS)}
+
+    def upload(self, weights: bytes) -> str:
+        digest = "sha256:" + hashlib.sha256(weights).hexdigest()
+        upload = self.it.rest.call("POST", "/api/v1/blobs", {"bytes": len(weights)})["upload"]
+        path = f"/api/v1/blobs/uploads/{upload}"
+        self.it.rest.call("PUT", f"{path}?offset=0", weights)
+        return self.it.rest.call("POST", f"{path}/finish", {"digest": digest})["digest"]
+
+    def test_model_version_under_a_key_is_answered_the_same_whatever_became_of_it(self) -> None:
+        body = {"digest": self.upload(tiny_gguf(1))}
+
+        def ask(key: str, **other: str) -> tuple[int, str]:
+            answer = self.it.rest.ask("POST", f"{MODELS}/tiny/versions", body | other, Idempotency_Key=key)
+            return answer.status, answer.text
+
+        made = ask("m-made")
+        known = ask("m-known")  # the same weights under another key: the version that they are
+        self.assertEqual((made[0], known[0]), (201, 200), (made, known))
+        self.assertEqual(made[1], known[1])
+        self.assertEqual((ask("m-made"), ask("m-known")), (made, known))
+        self.it.tandem("delete", "modelversion", "tiny.v1")
+        self.assertEqual((ask("m-made"), ask("m-known")), (made, known))
+        self.it.restart()
+        self.assertEqual((ask("m-made"), ask("m-known")), (made, known))
+        self.assertEqual(ask("m-made", output="x")[0], 422)
+        self.assertEqual(self.it.rest.list("/api/v1/projects/default/namespaces/default/modelversions"), [])
+        blob = self.it.home / "blobs/sha256" / body["digest"][7:9] / body["digest"][7:]
+        blob.unlink()  # nor does it need the weights
+        self.assertEqual((ask("m-made"), ask("m-known"), ask("m-new")[0]), (made, known, 404))
+
+    def test_deletion_is_answered_with_the_object_as_it_went(self) -> None:
+        made = self.it.submit(waiting("goes"))
+        went = self.it.rest.ask("DELETE", f"{JOBS}/goes", Idempotency_Key="d-job")
+        self.assertEqual((went.status, went.json["kind"], went.json["metadata"]["uid"]), (200, "Job", made["metadata"]["uid"]))
+        self.assertGreater(went.json["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+        until("it is gone", lambda: self.it.rest.ask("GET", f"{JOBS}/goes").status == 404)
+        self.assertEqual(self.it.rest.ask("DELETE", f"{JOBS}/goes", Idempotency_Key="d-job").text, went.text)
+        self.it.rest.call("POST", "/api/v1/users", {"apiVersion": "tandem/v1", "kind": "User", "metadata": {"name": "leo"}})
+        self.assertEqual(self.it.rest.call("DELETE", "/api/v1/users/leo")["metadata"]["name"], "leo")
+        self.it.submit(waiting("told"))
+        self.assertEqual(self.it.tandem("delete", "job", "told"), "job/told deleted\n")
+
+    def test_batch_names_fields_as_they_were_sent(self) -> None:
+        lost = waiting("lost")
+        lost["metadata"]["project"] = "nowhere"
+        key = {"kind": "Job", "project": "default", "namespace": "default", "name": "none"}
+        last = {"kind": "User", "name": "admin"}
+        for actions, field in (([{"apply": waiting("a")}, {"apply": lost}], "actions[1].apply.metadata.project"),
+                               ([{"delete": last}], "actions[0].delete.name")):
+            answer = self.it.rest.ask("POST", BATCH, {"actions": actions})
+            self.assertEqual(answer.json["field"], field, answer.text)
+        self.assertEqual(self.it.rest.ask("POST", BATCH, {"actions": [{"delete": key}]}).status, 404)
 
     def test_same_key_same_body_is_one_job_also_after_a_restart(self) -> None:
         first = self.it.rest.ask("POST", JOBS, waiting("once"), Idempotency_Key="k1")

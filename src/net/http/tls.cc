@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/assert.h"
+#include "net/http/tls_files.h"
 
 namespace tandem::http {
 
@@ -23,18 +24,24 @@ std::string last_reason() {
     return reason ? reason : "unknown reason";
 }
 
-std::unexpected<Error> bad_file(const std::string& what, const std::string& file) {
-    return fail(ErrorCode::invalid, "reading " + what + " " + file + ": " + last_reason());
+std::unexpected<Error> bad_file(const std::string& what, const std::string& file,
+                                const std::string& field = {}) {
+    return fail(ErrorCode::invalid, "reading " + what + " " + file + ": " + last_reason(), field);
 }
 
 Status use_identity(SSL_CTX* context, const std::string& certificate, const std::string& key) {
     if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
-        return bad_file("TLS certificate", certificate);
-    if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
-        return bad_file("TLS key", key);
-    if (SSL_CTX_check_private_key(context) != 1)
+        return bad_file("TLS certificate", certificate, "certificate_file");
+    const bool used = SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) == 1;
+    // It looks at the certificate, too.
+    const int reason = used ? 0 : ERR_GET_REASON(ERR_peek_last_error());
+    const bool foreign = reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH;
+    if (!used && !foreign) return bad_file("TLS key", key, "key_file");
+    ERR_clear_error();
+    if (foreign || SSL_CTX_check_private_key(context) != 1)
         return fail(ErrorCode::invalid,
-                    "TLS key " + key + " does not belong to certificate " + certificate);
+                    "TLS key " + key + " does not belong to certificate " + certificate,
+                    "key_file");
     return {};
 }
 
@@ -69,10 +76,15 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_server(const TlsFiles& files
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
     if (!files.client_ca_file.empty()) {
         if (SSL_CTX_load_verify_file(context, files.client_ca_file.c_str()) != 1)
-            return bad_file("client CA", files.client_ca_file);
+            return bad_file("client CA", files.client_ca_file, "client_ca_file");
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     }
     return made;
+}
+
+Status check_tls_files(const TlsFiles& files) {
+    TANDEM_TRY(TlsContext::for_server(files));
+    return {};
 }
 
 Result<std::shared_ptr<TlsContext>> TlsContext::for_client(const ClientTlsFiles& files) {
