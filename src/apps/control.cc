@@ -15,6 +15,7 @@
 #include "apps/process.h"
 #include "apps/report.h"
 #include "apps/rest.h"
+#include "apps/waiting_tasks.h"
 #include "cli/exit_code.h"
 #include "codec/document.h"
 #include "executor/local/devices.h"
@@ -258,6 +259,10 @@ void tell_started(const Home& home, const std::string& output, bool ran_already)
         text +=
             fmt::format("revoked  {}\n", names.empty() ? "no other admin key was there" : names);
         told.add("revoked", *revoked);
+    }
+    if (const std::string waiting = waiting_tasks(home); !waiting.empty()) {
+        text += fmt::format("tasks    {}: tandem admin tasks list, then adopt or end\n", waiting);
+        told.add("tasks", codec::make_text(waiting));
     }
     answer(output, told, text);
     for (const std::string& file : open_secrets(home))

@@ -14,6 +14,7 @@
 #include "apps/process.h"
 #include "apps/report.h"
 #include "apps/rest.h"
+#include "apps/waiting_tasks.h"
 #include "executor/local/devices.h"
 #include "store/sqlite/backup.h"
 
@@ -192,6 +193,12 @@ Finding check_store(const Home& home) {
             "tandem down; tandem admin restore BACKUP; tandem up"};
 }
 
+Finding check_tasks(const Home& home) {
+    const std::string waiting = waiting_tasks(home);
+    if (waiting.empty()) return {Grade::ok, "no task waits for a decision", ""};
+    return {Grade::warning, waiting, "tandem admin tasks list, then adopt or end"};
+}
+
 std::vector<Finding> check_all(const Home& home) {
     const auto kept = load_options(home);
     const UpOptions options = kept ? *kept : default_options();
@@ -202,7 +209,7 @@ std::vector<Finding> check_all(const Home& home) {
     for (Finding& one :
          std::vector{check_space(home), check_shim(), check_devices(home, options, !key),
                      check_runtimes(options), check_server(home), check_gateway(home, options),
-                     unanswered ? not_done("store") : check_store(home)})
+                     unanswered ? not_done("store") : check_store(home), check_tasks(home)})
         all.push_back(std::move(one));
     return all;
 }

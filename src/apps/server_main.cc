@@ -244,7 +244,7 @@ class ServerProcess {
         log_ = telemetry::Log::to_stderr(level);
         TANDEM_TRY(open_parts(std::move(local)));
         TANDEM_TRY(core_->start(TANDEM_VERSION));
-        executor_->start();
+        executor_->start(core_->generation());
         if (is_empty()) TANDEM_TRY(bootstrap(*core_, home_, options_, log_));
         TANDEM_TRY(let_recovered_key_in(*core_, home_, log_));
         return serve();

@@ -155,6 +155,7 @@ void describe(auto& v, Of<model::DenialSeen> auto& s) {
     v.field("count", s.count);
 }
 void describe(auto&, Of<model::TimerFired> auto&) {}
+void describe(auto& v, Of<model::ClockJumped> auto& s) { v.field("by", s.by); }
 
 // --- intents
 // ----------------------------------------------------------------------------------------------

@@ -103,6 +103,9 @@ void describe(auto& v, Of<model::ServiceStatus> auto& s) {
     v.field("targetVersion", s.target_version, {.note = "differs while updating"});
     v.field("refusedVersion", s.refused_version,
             {.note = "given up on; not tried again until another is wanted"});
+    v.field("servingRevision", s.serving_revision, {.note = "of what replicas are started by"});
+    v.field("targetRevision", s.target_revision, {.note = "differs while updating"});
+    v.field("refusedRevision", s.refused_revision, {.note = "given up on"});
     v.field("startsFailed", s.starts_failed, {.note = "in a row"});
     v.field("lastFailure", s.last_failure, {.note = "the newest replica that ended unasked"});
     v.field("notBefore", s.not_before);

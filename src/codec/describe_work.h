@@ -114,6 +114,7 @@ void describe(auto& v, Of<model::ReplicaSpec> auto& s) {
     v.field("pool", s.pool);
     v.field("priority", s.priority);
     v.field("modelVersion", s.model_version, {.note = "services: what it serves"});
+    v.field("revision", s.revision, {.note = "services: of the spec it was started by"});
 }
 
 void describe(auto& v, Of<model::TaskExit> auto& s) {
@@ -124,6 +125,7 @@ void describe(auto& v, Of<model::TaskExit> auto& s) {
     v.field("timedOut", s.timed_out, {.note = "ended by its maximum run time"});
     v.field("at", s.at);
     v.field("serverAbsent", s.server_absent, {.note = "no server lived at that time"});
+    v.field("ran", s.ran, {.note = "by the monotonic clock"});
 }
 
 void describe(auto& v, Of<model::AttemptEnd> auto& s) {

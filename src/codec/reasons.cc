@@ -52,11 +52,16 @@ constexpr Sentence catalogue[] = {
     {"waits for job {job} ({when})", "等待任务 {job}（{when}）"},
     {"can't start any more: job {job} is {phase}, it waited for {when}",
      "无法再启动：任务 {job} 的状态为 {phase}，而它等待的是 {when}"},
-    {"gave way to {by}[, which has priority {priority}][; lost {lost} of work]",
-     "让位给 {by}[（优先级 {priority}）][；损失 {lost} 的工作]"},
-    {"gave devices back to {by}, whose quota they are[; lost {lost} of work]|gave back devices "
-     "that queue {queue} is owed",
-     "把设备归还给配额所有者 {by}[；损失 {lost} 的工作]|归还了属于队列 {queue} 配额的设备"},
+    {"gave way to {by}[, which has priority {priority}]"
+     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]",
+     "让位给 {by}[（优先级 {priority}）]"
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"},
+    {"gave devices back to {by}, whose quota they are"
+     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]"
+     "|gave back devices that queue {queue} is owed",
+     "把设备归还给配额所有者 {by}"
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"
+     "|归还了属于队列 {queue} 配额的设备"},
     {"cancelled[ by {by}]", "[被 {by} ]取消"},
     {"rank {rank} ended with exit code {code}", "进程 {rank} 以退出码 {code} 结束"},
     {"rank {rank} was ended by signal {signal}", "进程 {rank} 被信号 {signal} 终止"},
@@ -78,10 +83,30 @@ constexpr Sentence catalogue[] = {
     {"moved to the front of its submitter's jobs by {by}", "由 {by} 移到提交者任务的最前面"},
     {"saved a checkpoint[ at step {step}]", "已保存检查点[，步数 {step}]"},
     {"completed", "已完成"},
-    {"belongs to the installation as it was before a restore", "属于恢复之前的安装"},
+    {"its task is of before a restore and waits for a decision: adopt or end it "
+     "(tandem admin tasks list)",
+     "其进程实例属于恢复之前，等待决定：接管或结束（tandem admin tasks list）"},
     {"not known[: {what}]", "无法确定[：{what}]"},
-    {"asleep: no request[ for {idle}]; the next one wakes it",
-     "休眠中：[{idle} 内]没有请求；下一个请求会将其唤醒"},
+    {"asleep: no request[ for {idle}]; the last start failed: replica {replica} ended with exit "
+     "code {code}[ after {ran}]; the next request tries again"
+     "|asleep: no request[ for {idle}]; the last start failed: replica {replica} was ended by "
+     "signal {signal}[ after {ran}]; the next request tries again"
+     "|asleep: no request[ for {idle}]; the last start failed: replica {replica} was not ready in "
+     "time ({timeout})[: {detail}]; the next request tries again"
+     "|asleep: no request[ for {idle}]; the last start failed: {detail}; the next request tries "
+     "again"
+     "|asleep: no request[ for {idle}]; the last start failed ({failure}); the next request tries "
+     "again"
+     "|asleep: no request[ for {idle}]; the next one wakes it",
+     "休眠中：[{idle} 内]没有请求；上次启动失败：副本 {replica} 以退出码 {code} 结束[，运行 "
+     "{ran}]；下一个请求将再次尝试"
+     "|休眠中：[{idle} 内]没有请求；上次启动失败：副本 {replica} 被信号 {signal} 终止[，运行 "
+     "{ran}]；下一个请求将再次尝试"
+     "|休眠中：[{idle} 内]没有请求；上次启动失败：副本 {replica} 未能按时就绪（{timeout}）[："
+     "{detail}]；下一个请求将再次尝试"
+     "|休眠中：[{idle} 内]没有请求；上次启动失败：{detail}；下一个请求将再次尝试"
+     "|休眠中：[{idle} 内]没有请求；上次启动失败（{failure}）；下一个请求将再次尝试"
+     "|休眠中：[{idle} 内]没有请求；下一个请求会将其唤醒"},
     {"woken by {waiting} waiting requests|woken by a request",
      "被 {waiting} 个等待的请求唤醒|被请求唤醒"},
     {"replica {replica} was not ready in time[ ({timeout})][: {detail}]",
@@ -90,13 +115,17 @@ constexpr Sentence catalogue[] = {
     {"model {model}[ version {version}] does not exist", "模型 {model}[ 版本 {version}] 不存在"},
     {"runtime {runtime} does not exist", "运行时 {runtime} 不存在"},
     {"goes from {from} to {to} replicas", "副本数从 {from} 调整到 {to}"},
-    {"goes from version {from} to {to}", "版本从 {from} 更新到 {to}"},
+    {"goes from version {from} to {to}"
+     "|its spec has changed: replicas by the new one take over from those of before",
+     "版本从 {from} 更新到 {to}|规格已更改：按新规格启动的副本将接替旧副本"},
     {"finishes its requests and takes no new ones", "正在处理完剩余请求，不再接收新请求"},
     {"is being deleted", "正在删除"},
     {"started", "已启动"},
     {"has all of its devices", "所有设备已就位"},
-    {"gave way to {by}, whose share of what is borrowed is smaller[; lost {lost} of work]",
-     "让位给借用份额更小的 {by}[；损失 {lost} 的工作]"},
+    {"gave way to {by}, whose share of what is borrowed is smaller"
+     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]",
+     "让位给借用份额更小的 {by}"
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"},
     {"left because queue {queue} is being emptied", "队列 {queue} 正在清空，因此退出"},
     {"may not ask others to leave: policy {policy} of queue {queue} forbids it",
      "不能要求其他工作退出：队列 {queue} 的策略 {policy} 禁止"},
@@ -199,6 +228,18 @@ constexpr Sentence catalogue[] = {
      "{running} 个元素运行，{pending} 个等待，共 {total} 个中 {over} 个已结束"},
     {"{failed} of {total} elements failed", "共 {total} 个元素中 {failed} 个失败"},
     {"{cancelled} of {total} elements were cancelled", "共 {total} 个元素中 {cancelled} 个被取消"},
+    {"serves version {to} now[ instead of {from}]|all its replicas run by its changed spec now",
+     "现在提供版本 {to}[，不再是 {from}]|所有副本现在都按更改后的规格运行"},
+    {"has stopped with nothing lost: it goes on from step {kept}, its checkpoint"
+     "|has stopped; it goes on from its checkpoint of step {step}, {lost} of work is lost[, "
+     "{steps} steps]"
+     "|has stopped; it begins anew, {lost} of work is lost",
+     "已停止，没有损失：将从步数 {kept} 的检查点继续"
+     "|已停止；将从步数 {step} 的检查点继续，损失 {lost} 的工作[，{steps} 步]"
+     "|已停止；将从头开始，损失 {lost} 的工作"},
+    {"the wall clock of this machine jumped by {by}; time here follows it slowly and never goes "
+     "back",
+     "本机的系统时钟跳变了 {by}；此处的时间会缓慢跟随，绝不后退"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

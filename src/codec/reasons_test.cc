@@ -100,5 +100,22 @@ TEST(reasons, values_are_not_read_as_templates) {
               "not known: [{rank}]");
 }
 
+
+TEST(reasons, sleep_after_a_failed_start_tells_both) {
+    EXPECT_EQ(render_reason({ReasonCode::asleep_idle, {{"idle", "30s"}}}),
+              "asleep: no request for 30s; the next one wakes it");
+    EXPECT_EQ(render_reason({ReasonCode::asleep_idle,
+                             {{"idle", "30s"},
+                              {"failure", "replicaEnded"},
+                              {"replica", "chat-server-4"},
+                              {"code", "7"},
+                              {"ran", "1s100ms"}}}),
+              "asleep: no request for 30s; the last start failed: replica chat-server-4 ended with "
+              "exit code 7 after 1s100ms; the next request tries again");
+    EXPECT_EQ(
+        render_reason({ReasonCode::asleep_idle, {{"failure", "outOfMemory"}, {"rank", "0"}}}),
+        "asleep: no request; the last start failed (outOfMemory); the next request tries again");
+}
+
 }  // namespace
 }  // namespace tandem::codec

@@ -282,5 +282,17 @@ TEST(driver, queue_that_is_emptied_lets_its_work_go_and_starts_nothing) {
     EXPECT_EQ(world.phase_of("urgent"), model::Phase::starting);
 }
 
+
+TEST(driver, jump_of_the_clock_is_an_event) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.run({model::ClockJumped{.by = Duration{-90'000}}});
+    ASSERT_EQ(world.records.back().events.size(), 1u);
+    const model::EventRecord& event = world.records.back().events[0];
+    EXPECT_EQ(event.reason.code, model::ReasonCode::clock_jumped);
+    EXPECT_EQ(event.reason.params.at(0).value, "-1m30s");
+    EXPECT_EQ(event.about.name, "n1");
+}
+
 }  // namespace
 }  // namespace tandem::core

@@ -124,7 +124,10 @@ Result<bool> Act::hold() const {
 }
 
 Result<bool> Act::release(bool any) const {
-    if (job.status.held_by.empty()) return false;
+    if (job.status.held_by.empty() && job.spec.suspend && !is_over())
+        return fail(ErrorCode::conflict,
+                    fmt::format("job \"{}\" is not held but suspended: resume it", job.meta.name));
+    if (job.status.held_by.empty()) return unfit("a held job is released");
     if (job.status.held_by != caller.subject && !any)
         return fail(ErrorCode::denied,
                     fmt::format("{} holds job \"{}\"; only they or who may change queues release it",
@@ -137,6 +140,11 @@ Result<bool> Act::release(bool any) const {
 
 Result<bool> Act::set_suspend(bool wanted) const {
     if (is_over()) return unfit("a job that is not over is suspended or resumed");
+    if (job.spec.suspend == wanted && !wanted && !job.status.held_by.empty())
+        return fail(ErrorCode::conflict,
+                    fmt::format("job \"{}\" is not suspended but held by {}: release it",
+                                job.meta.name, job.status.held_by));
+    if (job.spec.suspend == wanted && !wanted) return unfit("a suspended job is resumed");
     if (job.spec.suspend == wanted) return false;
     note_suspend(turn, caller, job, wanted);
     Job& edited = edit();

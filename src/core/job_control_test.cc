@@ -270,5 +270,41 @@ TEST(dependencies, jobs_that_do_not_exist_are_refused_by_field) {
     EXPECT_EQ(world.apply(changed).error->field, "spec.after");
 }
 
+
+TEST(job_control, what_nobody_holds_or_suspended_is_neither_released_nor_resumed) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("runs", 1));
+    world.start_all();
+    const auto refusal = [&](JobAct late, std::string_view told) {
+        const model::Answer answer = act(world, "runs", late);
+        ASSERT_TRUE(answer.error) << model::name_of(late);
+        EXPECT_EQ(answer.error->code, ErrorCode::conflict);
+        EXPECT_NE(answer.error->message.find(told), std::string::npos) << answer.error->message;
+    };
+    refusal(JobAct::resume, "only a suspended job is resumed");
+    refusal(JobAct::release, "only a held job is released");
+    ASSERT_FALSE(act(world, "runs", JobAct::hold).error);
+    refusal(JobAct::resume, "release it");
+    ASSERT_FALSE(act(world, "runs", JobAct::release).error);
+    ASSERT_FALSE(act(world, "runs", JobAct::suspend).error);
+    refusal(JobAct::release, "resume it");
+    ASSERT_FALSE(act(world, "runs", JobAct::resume).error);
+    world.stop_all(0, 0);
+    ASSERT_EQ(world.phase_of("runs"), Phase::succeeded);
+    refusal(JobAct::release, "succeeded");
+}
+
+TEST(job_control, deleted_job_tells_that_it_was_deleted) {
+    TestWorld world;
+    world.add_node("n1", 1);
+    world.apply(TestWorld::job("train", 1));
+    world.start_all();
+    world.submit({model::DeleteObject{{model::Kind::job, "default", "default", "train"}}});
+    world.stop_all();
+    EXPECT_EQ(count_events(world, ReasonCode::being_deleted), 1);
+    EXPECT_EQ(world.driver.state().table<model::Job>().size(), 0u);
+}
+
 }  // namespace
 }  // namespace tandem::core

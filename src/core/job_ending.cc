@@ -33,15 +33,15 @@ void settle_replicas(Turn& turn, RowId job, Phase phase) {
     }
 }
 
-// Steps beyond the checkpoint that the next attempt will start from.
-std::int64_t steps_beyond_checkpoint(const State& state, const Job& job) {
-    std::int64_t last = -1;
+// The furthest that any rank has told of; absent: none tells.
+std::optional<std::int64_t> last_step(const State& state, const Job& job) {
+    std::optional<std::int64_t> last;
     for (RowId id : replicas_of(state, job.meta.id)) {
-        const TaskLife* life = state.live.tasks.find(task_name(state, state.table<Replica>().get(id)));
-        if (life) last = std::max(last, life->step);
+        const Replica& replica = state.table<Replica>().get(id);
+        const TaskLife* life = state.live.tasks.find(task_name(state, replica));
+        if (life && life->step >= 0) last = std::max(last.value_or(0), life->step);
     }
-    const std::int64_t kept = job.status.checkpoint ? job.status.checkpoint->step : 0;
-    return std::max<std::int64_t>(0, last - kept);
+    return last;
 }
 
 // What was done since the last checkpoint has to be done again.
@@ -60,11 +60,56 @@ model::LedgerState lost_state(Ending ending) {
     }
 }
 
+// Until when its work is kept: the last checkpoint of this attempt, else its start.
+std::optional<Instant> safe_until(const Job& job) {
+    const bool saved = job.status.checkpoint && job.status.started &&
+                       job.status.checkpoint->at >= *job.status.started;
+    return saved ? job.status.checkpoint->at : job.status.started;
+}
+
+// Device-time after that, from the start of each rank's process to its end.
+Duration work_lost(const State& state, const Job& job, Instant now) {
+    std::int64_t milli_ms = 0;
+    for (RowId id : replicas_of(state, job.meta.id)) {
+        const model::ReplicaStatus& status = state.table<Replica>().get(id).status;
+        if (!status.ran_from) continue;
+        const Instant from = std::max(*status.ran_from, safe_until(job).value_or(*status.ran_from));
+        const Instant end = status.finished.value_or(now);
+        for (const model::DeviceShare& share : status.devices)
+            milli_ms += share.milli * std::max<std::int64_t>(0, end.ms - from.ms);
+    }
+    return {milli_ms / 1000};
+}
+
+// What was at risk when it was asked to leave and what is lost are two things: it may have saved
+// since.
+void tell_loss(Turn& turn, Job& job) {
+    const auto& saved = job.status.checkpoint;
+    const std::optional<std::int64_t> reached = last_step(turn.state, job);
+    const std::int64_t kept = saved ? saved->step : 0;
+    const std::int64_t steps = std::max<std::int64_t>(0, reached.value_or(0) - kept);
+    job.status.steps_lost += steps;
+    if (job.status.ending == Ending::failed) return;
+    const bool nothing = saved && reached && steps == 0;
+    const std::string lost =
+        nothing ? "0s" : render_duration(work_lost(turn.state, job, turn.now));
+    model::Reason told = reason_of(ReasonCode::work_stopped);
+    if (nothing) {
+        told.params = {{"kept", std::to_string(kept)}};
+    } else {
+        if (saved) told.params.push_back({"step", std::to_string(kept)});
+        told.params.push_back({"lost", lost});
+        if (saved && reached) told.params.push_back({"steps", std::to_string(steps)});
+    }
+    turn.note(key_of_row(job), job.meta.uid, std::move(told));
+    for (model::ReasonParam& param : job.status.reason.params)
+        if (param.name == "atRisk") param = {"lost", lost};
+}
+
 void release_attempt(Turn& turn, const Job& job) {
     Release how;
     if (loses_work(job.status.ending)) {
-        const bool saved = job.status.checkpoint && job.status.started && job.status.checkpoint->at >= *job.status.started;
-        how.safe_at = saved ? job.status.checkpoint->at : job.status.started;
+        how.safe_at = safe_until(job);
         how.lost = lost_state(job.status.ending);
     }
     for (RowId id : replicas_of(turn.state, job.meta.id)) {
@@ -105,8 +150,7 @@ void close_attempt(Turn& turn, RowId id) {
         job.status.ending = Ending::completed;
         job.status.reason = reason_of(ReasonCode::completed);
     }
-    if (loses_work(job.status.ending))
-        job.status.steps_lost += steps_beyond_checkpoint(turn.state, job);
+    if (loses_work(job.status.ending)) tell_loss(turn, job);
     release_attempt(turn, job);
     switch (job.status.ending) {
         case Ending::completed:

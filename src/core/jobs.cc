@@ -91,10 +91,16 @@ std::optional<model::Reason> why_not_queued(Turn& turn, const Job& job) {
     return std::nullopt;
 }
 
+model::Reason why_cancelled(const Job& job) {
+    if (!job.status.cancel_requested) return reason_of(ReasonCode::being_deleted);
+    if (job.status.reason.code == ReasonCode::cancelled_by_request) return job.status.reason;
+    return reason_of(ReasonCode::cancelled_by_request);
+}
+
 void reconcile_pending(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     if (job.status.cancel_requested || job.meta.deletion_requested)
-        return finish_job(turn, id, Phase::cancelled, job.status.reason);
+        return finish_job(turn, id, Phase::cancelled, why_cancelled(job));
     const auto waits_as =
         job.spec.suspend ? model::LedgerState::suspended : model::LedgerState::queued;
     turn.state.book.queue(id, devices_wanted(job), waits_as, waiting_attribution(turn.state, job),
@@ -151,7 +157,7 @@ void start_job(Turn& turn, RowId id) {
 void reconcile_claimed(Turn& turn, const Job& job) {
     if (job.status.cancel_requested || job.meta.deletion_requested) {
         drop_claims(turn, job);
-        return finish_job(turn, job.meta.id, Phase::cancelled, job.status.reason);
+        return finish_job(turn, job.meta.id, Phase::cancelled, why_cancelled(job));
     }
     if (is_suspended(turn.state, job)) {
         drop_claims(turn, job);
@@ -177,6 +183,26 @@ model::Reason exit_reason(const Replica& replica) {
     return reason_of(ReasonCode::exit_code, {{"rank", rank}, {"code", std::to_string(exit.code)}});
 }
 
+bool began(const State& state, RowId job) {
+    return std::ranges::all_of(replicas_of(state, job), [&](RowId id) {
+        return state.table<Replica>().get(id).status.ran_from.has_value();
+    });
+}
+
+void tell_started(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::running;
+    turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::started));
+    tell_dependents(turn, job);
+}
+
+// All its tasks of before a restore were adopted.
+void take_up_again(Turn& turn, RowId id) {
+    Job& job = turn.table<Job>().edit(id);
+    job.status.phase = Phase::running;
+    job.status.reason = {};
+}
+
 void reconcile_live(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     const Replica* bad = nullptr;
@@ -190,17 +216,16 @@ void reconcile_live(Turn& turn, const Job& job) {
         if (!exited_well(replica)) all_done = false;
         if (replica.status.phase == Phase::starting || replica.status.phase == Phase::unknown) all_up = false;
     }
+    // One that has ended before it was seen to run has run.
+    const bool has_begun = bad ? began(turn.state, id) : all_up;
+    if (job.status.phase == Phase::starting && has_begun) tell_started(turn, id);
     if (bad) return begin_ending(turn, id, Ending::failed, exit_reason(*bad));
     if (all_done) return begin_ending(turn, id, Ending::completed, reason_of(ReasonCode::completed));
     if (job.status.cancel_requested || job.meta.deletion_requested)
-        return begin_ending(turn, id, Ending::cancelled, job.status.reason);
+        return begin_ending(turn, id, Ending::cancelled, why_cancelled(job));
     if (is_suspended(turn.state, job))
         return begin_ending(turn, id, Ending::requeued, reason_of(ReasonCode::suspended));
-    if (all_up && job.status.phase == Phase::starting) {
-        turn.table<Job>().edit(id).status.phase = Phase::running;
-        turn.note(key_of_row(job), job.meta.uid, reason_of(ReasonCode::started));
-        tell_dependents(turn, job);
-    }
+    if (all_up && job.status.phase == Phase::unknown) take_up_again(turn, id);
     watch_job(turn, id);
 }
 

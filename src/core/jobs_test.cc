@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/test_world.h"
 
 namespace tandem::core {
@@ -217,6 +219,85 @@ TEST(jobs, row_tells_what_it_waits_for_and_is_written_once) {
     world.add_node("n2", 1);
     EXPECT_EQ(world.job_named("wide").status.reason.code, model::ReasonCode::no_capacity);
     EXPECT_GT(world.job_named("wide").meta.version, version);
+}
+
+
+std::vector<model::Reason> told_of(const TestWorld& world, const std::string& job) {
+    std::vector<model::Reason> told;
+    for (const model::BatchRecord& record : world.records)
+        for (const model::EventRecord& event : record.events)
+            if (event.about.name == job) told.push_back(event.reason);
+    return told;
+}
+std::int64_t count_of(const std::vector<model::Reason>& told, model::ReasonCode code) {
+    return std::ranges::count_if(told, [&](const auto& reason) { return reason.code == code; });
+}
+
+TEST(job, one_that_ends_at_once_has_started_first) {
+    TestWorld world;
+    world.add_node("n1", 2);
+    world.apply(TestWorld::job("well", 1));
+    world.apply(TestWorld::job("badly", 1));
+    world.apply(TestWorld::job("never", 1));
+    std::vector<model::Input> inputs;
+    for (const auto& [job, code] : {std::pair{"well", 0}, {"badly", 7}}) {
+        const model::TaskName task = world.tasks_of(job)[0];
+        inputs.push_back(model::TaskStarted{.task = task, .handle = "h", .at = world.now});
+        inputs.push_back(model::TaskExited{.task = task, .exit = {.code = code, .at = world.now}});
+    }
+    world.run(std::move(inputs));
+    world.run({model::TaskExited{.task = world.tasks_of("never")[0],
+                                 .exit = {.code = -1, .at = world.now},
+                                 .start_error = "no such file"}});
+    EXPECT_EQ(world.phase_of("well"), model::Phase::succeeded);
+    EXPECT_EQ(world.phase_of("badly"), model::Phase::failed);
+    EXPECT_EQ(world.phase_of("never"), model::Phase::failed);
+    EXPECT_EQ(count_of(told_of(world, "well"), model::ReasonCode::started), 1);
+    EXPECT_EQ(count_of(told_of(world, "badly"), model::ReasonCode::started), 1);
+    EXPECT_EQ(count_of(told_of(world, "never"), model::ReasonCode::started), 0);
+}
+
+// Before it stops: what may be lost. After: what was lost, which is nothing with a checkpoint saved
+// on TERM.
+TEST(job, preempted_job_tells_what_it_has_lost_once_it_has_stopped) {
+    for (const bool saves : {true, false}) {
+        TestWorld world;
+        world.add_node("n1", 1);
+        model::Job train = TestWorld::job("train", 1);
+        train.spec.checkpoint.enabled = true;
+        world.apply(train);
+        world.start_all();
+        const model::TaskName task = world.tasks_of("train")[0];
+        world.run({model::CheckpointSeen{
+            task, {.step = 60, .path = "/c/60", .digest = "d", .at = world.now}}});
+        world.pass(seconds(3));
+        world.run({model::TaskProgress{.task = task, .step = 75, .output = world.now}});
+        world.apply(TestWorld::job("urgent", 1, 100));
+        const model::Reason asked = world.job_named("train").status.reason;
+        ASSERT_EQ(asked.code, model::ReasonCode::preempted);
+        EXPECT_EQ(asked.params.back().name, "atRisk");
+        if (saves)
+            world.run({model::CheckpointSeen{
+                task, {.step = 75, .path = "/c/75", .digest = "d", .at = world.now}}});
+        world.stop_all(75, 0);
+        const std::vector<model::Reason> told = told_of(world, "train");
+        const auto stopped = std::ranges::find_if(told, [](const auto& reason) {
+            return reason.code == model::ReasonCode::work_stopped;
+        });
+        ASSERT_NE(stopped, told.end());
+        const auto& params = stopped->params;
+        const model::Reason now = world.job_named("train").status.reason;
+        EXPECT_EQ(now.params.back().name, "lost");
+        if (saves) {
+            EXPECT_EQ(params, (std::vector<model::ReasonParam>{{"kept", "75"}}));
+            EXPECT_EQ(now.params.back().value, "0s");
+        } else {
+            EXPECT_EQ(params.front(), (model::ReasonParam{"step", "60"}));
+            EXPECT_EQ(params.back(), (model::ReasonParam{"steps", "15"}));
+            EXPECT_EQ(params.at(1).value, now.params.back().value);
+            EXPECT_EQ(params.at(1).value.substr(0, 2), "3s");
+        }
+    }
 }
 
 }  // namespace

@@ -86,6 +86,16 @@ void put_holds(State& state, const Pool& pool) {
     }
 }
 
+void on_clock_jumped(Turn& turn, const model::ClockJumped& input) {
+    const auto& nodes = turn.state.table<Node>().rows();
+    if (nodes.empty()) return;
+    const Node& own = nodes.begin()->second;
+    const Duration size{input.by.ms < 0 ? -input.by.ms : input.by.ms};
+    turn.note(key_of_row(own), own.meta.uid,
+              reason_of(model::ReasonCode::clock_jumped,
+                        {{"by", (input.by.ms < 0 ? "-" : "+") + render_duration(size)}}));
+}
+
 void on_node_reported(Turn& turn, const model::NodeReported& input) {
     const Node* known = turn.state.table<Node>().find_named(input.name);
     const RowId id = known ? known->meta.id : make_node(turn, input.name);

@@ -7,6 +7,8 @@
 namespace tandem::core {
 
 void on_node_reported(Turn& turn, const model::NodeReported& input);
+// An event of the machine that the server is on: the oldest node.
+void on_clock_jumped(Turn& turn, const model::ClockJumped& input);
 
 // Devices of the node that tasks of before a restore sit on without a row (core/old_tasks.h): its
 // row and the planner follow what is known of such tasks now.

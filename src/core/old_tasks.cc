@@ -41,6 +41,23 @@ void note_decision(Turn& turn, const Replica& replica, ReasonCode code, const st
               reason_of(code, {{"by", by}, {"task", task_name(turn.state, replica).text()}}));
 }
 
+// What becomes of the work waits for a decision too, and it says so. Work that was ending ends on.
+void tell_owner(Turn& turn, const Replica& replica) {
+    const model::Reason waits = reason_of(ReasonCode::old_generation);
+    const RowId id = replica.spec.owner_id;
+    if (const model::Service* service = turn.state.table<model::Service>().find(id)) {
+        if (service->status.reason != waits)
+            turn.table<model::Service>().edit(id).status.reason = waits;
+        return;
+    }
+    const model::Job* job = turn.state.table<model::Job>().find(id);
+    if (!job || (job->status.phase != Phase::running && job->status.phase != Phase::starting))
+        return;
+    model::Job& edited = turn.table<model::Job>().edit(id);
+    edited.status.phase = Phase::unknown;
+    edited.status.reason = waits;
+}
+
 Result<const Replica*> find_doubted(const State& state, RowId id) {
     const Replica& replica = state.table<Replica>().get(id);
     if (is_doubted(replica)) return &replica;
@@ -71,6 +88,7 @@ void doubt_old_tasks(Turn& turn) {
         replica.status.handle.clear();
         replica.status.ran_from.reset();
         charge(turn, replica, model::LedgerState::held);
+        tell_owner(turn, replica);
     }
 }
 

@@ -244,5 +244,35 @@ TEST_F(Restored, decisions_on_old_tasks_are_events_and_starts_are_counted_truly)
     EXPECT_EQ(replica("one").status.starts, 2);
 }
 
+
+TEST_F(Restored, job_whose_task_waits_for_a_decision_says_so_until_it_is_adopted) {
+    const auto job = [this] {
+        return again->state().table<model::Job>().find_named("default", "default", "one")->status;
+    };
+    const model::TaskName task = world.tasks_of("one")[0];
+    restore();
+    list({task});
+    EXPECT_EQ(job().phase, Phase::unknown);
+    EXPECT_EQ(job().reason.code, model::ReasonCode::old_generation);
+    ASSERT_FALSE(ask(model::AdoptTask{rank("one")}).error);
+    EXPECT_EQ(job().phase, Phase::running);
+    EXPECT_EQ(job().reason.code, model::ReasonCode::none);
+}
+
+TEST_F(Restored, task_that_is_known_to_have_ended_waits_for_nobody) {
+    const model::TaskName task = world.tasks_of("one")[0];
+    restore();
+    run({model::TasksListed{
+        .executor = "local",
+        .tasks = {{.task = task,
+                   .handle = "pid 7",
+                   .exit = model::TaskExit{.code = 0, .at = world.now, .server_absent = true}}}}});
+    const model::Job& job =
+        *again->state().table<model::Job>().find_named("default", "default", "one");
+    EXPECT_EQ(job.status.phase, Phase::succeeded);
+    EXPECT_EQ(again->state().planner.recount(), "");
+    EXPECT_EQ(again->state().book.check(), "");
+}
+
 }  // namespace
 }  // namespace tandem::core

@@ -34,8 +34,7 @@ model::Reason reason_of_end(const Replica& replica, const model::TaskExit& exit,
         reason.params.push_back({"signal", std::to_string(exit.signal)});
     else
         reason.params.push_back({"code", std::to_string(exit.code)});
-    if (replica.status.started && exit.at > *replica.status.started)
-        reason.params.push_back({"ran", render_duration(exit.at - *replica.status.started)});
+    if (exit.ran.ms > 0) reason.params.push_back({"ran", render_duration(exit.ran)});
     if (!last_output.empty()) reason.params.push_back({"output", last_output});
     return reason;
 }

@@ -32,6 +32,8 @@ inline void add_status(Digest& digest, const model::ServiceStatus& status) {
     digest.add(status.ready);
     digest.add(status.serving_version);
     digest.add(status.target_version);
+    digest.add(status.serving_revision);
+    digest.add(status.target_revision);
     digest.add(status.next_rank);
     add_reason(digest, status.reason);
 }

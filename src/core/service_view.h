@@ -16,6 +16,7 @@ struct ReplicaCounts {
     std::int64_t starting = 0;
     std::int64_t present = 0;  // any row at all
     std::int64_t draining = 0;
+    std::int64_t doubted = 0;  // of before a restore, not decided on
 };
 ReplicaCounts count_replicas(const State& state, RowId service);
 

@@ -6,6 +6,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/replica_end.h"
+#include "core/service_target.h"
 #include "core/service_view.h"
 #include "core/start_task.h"
 #include "serving/rollout.h"
@@ -67,6 +68,7 @@ void start_claimed(Turn& turn, RowId id) {
         replica.status.starts += 1;
         replica.status.task_generation = turn.state.meta.generation;
         replica.status.started = turn.now;
+        replica.spec.revision = revision_of(service, *runtime);
         allocate(turn, replica);
         move_replica(turn, replica_id, Phase::starting);
         turn.open_intent(start_task_of_service(turn.state, service, replica, *version, *runtime));
@@ -151,6 +153,15 @@ void scale_to_desired(Turn& turn, RowId id) {
     if (live > service.status.desired) drain_youngest(turn, id, live - service.status.desired);
 }
 
+void stop_those_of_target(Turn& turn, RowId id) {
+    const Service& service = turn.state.table<Service>().get(id);
+    for (RowId replica_id : replicas_of(turn.state, id)) {
+        if (!is_of_target(service, turn.state.table<Replica>().get(replica_id))) continue;
+        turn.table<Replica>().edit(replica_id).status.stop_at = turn.now;
+        stop_replica(turn, replica_id, {});
+    }
+}
+
 std::optional<Instant> roll_out(Turn& turn, RowId id) {
     const Service& service = turn.state.table<Service>().get(id);
     const serving::RolloutDecision decision = serving::decide_rollout(
@@ -159,61 +170,16 @@ std::optional<Instant> roll_out(Turn& turn, RowId id) {
         case serving::RolloutStep::start_new: ask_for_replica(turn, service); break;
         case serving::RolloutStep::wait: break;
         case serving::RolloutStep::drain_old: drain_replica(turn, decision.replica); break;
-        case serving::RolloutStep::done: {
-            Service& edited = turn.table<Service>().edit(id);
-            edited.status.serving_version = edited.status.target_version;
-            edited.status.starts_failed = 0;
-            turn.state.planner.remove_demand(id);
-            turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
+        case serving::RolloutStep::done:
+            complete_target(turn, id);
             break;
-        }
-        case serving::RolloutStep::give_up: {
+        case serving::RolloutStep::give_up:
             TANDEM_REACHED("service.rollout_given_up");
-            Service& edited = turn.table<Service>().edit(id);
-            edited.status.refused_version = edited.status.target_version;
-            edited.status.target_version = edited.status.serving_version;
-            edited.status.reason = decision.reason;
-            edited.status.starts_failed = 0;
-            edited.status.not_before.reset();
-            turn.state.planner.remove_demand(id);
-            turn.note(key_of_row(edited), edited.meta.uid, decision.reason);
-            for (RowId replica_id : replicas_of(turn.state, id)) {
-                Replica& replica = turn.table<Replica>().edit(replica_id);
-                if (replica.spec.model_version == edited.status.serving_version) continue;
-                replica.status.stop_at = turn.now;
-                stop_replica(turn, replica_id, {});
-            }
+            stop_those_of_target(turn, id);
+            give_up_target(turn, id, decision.reason);
             break;
-        }
     }
     return decision.next_look_at;
-}
-
-// Which version is wanted. Without live replicas a new one simply takes over.
-bool choose_version(Turn& turn, RowId id) {
-    const Service& service = turn.state.table<Service>().get(id);
-    const model::ModelVersion* version = find_version(turn.state, service);
-    const bool has_runtime = turn.state.table<model::Runtime>().find_named(service.spec.runtime) != nullptr;
-    if (!version || !has_runtime) {
-        Service& edited = turn.table<Service>().edit(id);
-        edited.status.reason =
-            version ? reason_of(ReasonCode::runtime_missing, {{"runtime", service.spec.runtime}})
-                    : reason_of(ReasonCode::model_missing, {{"model", service.spec.model},
-                                                            {"version", std::to_string(service.spec.version)}});
-        turn.state.planner.remove_demand(id);
-        return !edited.status.serving_version.empty() && has_runtime;
-    }
-    const std::string wanted = version->meta.name;
-    if (wanted != service.status.target_version && wanted != service.status.refused_version) {
-        Service& edited = turn.table<Service>().edit(id);
-        edited.status.target_version = wanted;
-        edited.status.starts_failed = 0;
-        edited.status.not_before.reset();
-    }
-    if (service.status.serving_version != service.status.target_version &&
-        count_replicas(turn.state, id).present == 0)
-        turn.table<Service>().edit(id).status.serving_version = service.status.target_version;
-    return true;
 }
 
 void decide_desired(Turn& turn, RowId id, std::optional<Instant>& look) {
@@ -264,7 +230,7 @@ void set_phase(Turn& turn, RowId id) {
     const Service& service = turn.state.table<Service>().get(id);
     const ReplicaCounts counts = count_replicas(turn.state, id);
     const ServicePhase phase = phase_of(turn.state, service, counts, starts_limit);
-    if (counts.ready > 0 && service.status.starts_failed > 0 && service.status.target_version == service.status.serving_version) {
+    if (counts.ready > 0 && service.status.starts_failed > 0 && !is_updating(service)) {
         Service& edited = turn.table<Service>().edit(id);
         edited.status.starts_failed = 0;
         edited.status.not_before.reset();
@@ -297,20 +263,6 @@ void schedule_look(Turn& turn, RowId id, std::optional<Instant> look) {
 
 }  // namespace
 
-const model::ModelVersion* find_version(const State& state, const Service& service) {
-    const auto& table = state.table<model::ModelVersion>();
-    const std::string& project = service.meta.project;
-    const std::string& name_space = service.meta.name_space;
-    if (service.spec.version > 0)
-        return table.find_named(project, name_space, service.spec.model + ".v" + std::to_string(service.spec.version));
-    const model::ModelVersion* newest = nullptr;
-    for (const auto& [id, version] : table.rows())
-        if (version.meta.project == project && version.meta.name_space == name_space &&
-            version.spec.model == service.spec.model && (!newest || version.spec.number > newest->spec.number))
-            newest = &version;
-    return newest;
-}
-
 void reconcile_service(Turn& turn, RowId id) {
     if (!turn.state.table<Service>().find(id)) return;
     bury_gone(turn, id);
@@ -321,11 +273,11 @@ void reconcile_service(Turn& turn, RowId id) {
     }
     std::optional<Instant> look;
     stop_overdue(turn, id);
-    if (choose_version(turn, id)) {
+    if (choose_target(turn, id)) {
         decide_desired(turn, id, look);
         start_claimed(turn, id);
         const Service& service = turn.state.table<Service>().get(id);
-        if (service.status.target_version != service.status.serving_version)
+        if (is_updating(service))
             keep_earliest(look, roll_out(turn, id));
         else
             scale_to_desired(turn, id);
@@ -362,7 +314,8 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
                         .queue = service.spec.queue,
                         .pool = queue ? queue->spec.pool : "",
                         .priority = service.spec.priority,
-                        .model_version = service.status.target_version};
+                        .model_version = service.status.target_version,
+                        .revision = service.status.target_revision};
         replica.status = {.phase = Phase::claimed, .node = placed.node, .devices = placed.devices};
         claim(turn, turn.table<Replica>().insert(replica_id, std::move(replica)), placement, placed.flavor);
         service.status.next_rank = std::max(service.status.next_rank, placed.rank + 1);

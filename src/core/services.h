@@ -14,7 +14,4 @@ void claim_replica(Turn& turn, const sched::Placement& placement);
 // Its capacity is wanted: the whole service gives way.
 void evict_service(Turn& turn, RowId id, model::Reason why);
 
-// Newest version of a model, or the one that the service names; null when there is none.
-const model::ModelVersion* find_version(const State& state, const model::Service& service);
-
 }  // namespace tandem::core

@@ -223,5 +223,145 @@ TEST_F(ServiceTest, engine_that_never_gets_ready_fails_the_service_with_its_reas
     EXPECT_EQ(service().status.reason.code, model::ReasonCode::not_ready_in_time);
 }
 
+
+TEST_F(ServiceTest, failed_service_that_nobody_asks_for_is_asleep_and_tells_its_last_failure) {
+    add_service();
+    load(1, 0);
+    for (int i = 0; i < 4; ++i) {
+        world.start_all();
+        world.pass(seconds(45));
+        world.stop_all();
+    }
+    ASSERT_EQ(service().status.phase, ServicePhase::failed);
+    load(0, 0);
+    world.pass(minutes(3));
+    world.stop_all();
+    EXPECT_EQ(service().status.phase, ServicePhase::asleep);
+    const model::Reason& reason = service().status.reason;
+    EXPECT_EQ(reason.code, model::ReasonCode::asleep_idle);
+    EXPECT_TRUE(std::ranges::any_of(reason.params, [](const auto& param) {
+        return param == model::ReasonParam{"failure", "notReadyInTime"};
+    }));
+    world.pass(minutes(10));
+    load(1, 0);
+    EXPECT_EQ(service().status.phase, ServicePhase::starting);
+}
+
+TEST_F(ServiceTest, service_that_wakes_within_its_pause_tells_why_it_failed) {
+    add_service();
+    load(1, 0);
+    for (int i = 0; i < 40 && service().status.phase != ServicePhase::failed; ++i) {
+        world.start_all();
+        world.pass(seconds(5));
+        world.stop_all();
+    }
+    load(0, 0);
+    ASSERT_EQ(service().status.phase, ServicePhase::asleep);
+    load(1, 0);
+    EXPECT_EQ(service().status.phase, ServicePhase::failed);
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::not_ready_in_time);
+}
+
+TEST_F(ServiceTest, how_long_a_replica_ran_is_what_its_own_clock_says) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    const auto task = task_name(
+        world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
+    world.run({model::TaskExited{
+        .task = task,
+        .exit = {.code = 7, .at = world.now + minutes(5), .ran = milliseconds(1100)}}});
+    const auto& params = service().status.reason.params;
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::replica_ended);
+    EXPECT_EQ(params.back(), (model::ReasonParam{"ran", "1s100ms"}));
+}
+
+TEST_F(ServiceTest, every_event_says_something_and_a_rollout_says_what_serves_now) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    load(0, 1);
+    add_version(2);
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::updating_version);
+    make_ready();
+    world.pass(seconds(2));
+    world.stop_all(0, 0);
+    world.pass(seconds(1));
+    std::int64_t rolled_out = 0;
+    for (const model::BatchRecord& record : world.records)
+        for (const model::EventRecord& event : record.events) {
+            EXPECT_NE(event.reason.code, model::ReasonCode::none);
+            if (event.reason.code != model::ReasonCode::rolled_out) continue;
+            rolled_out += 1;
+            EXPECT_EQ(event.reason.params.front(), (model::ReasonParam{"to", "tiny.v2"}));
+        }
+    EXPECT_EQ(rolled_out, 1);
+}
+
+TEST_F(ServiceTest, changed_spec_rolls_out_without_a_gap) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    load(0, 1);
+    model::Service wanted = service();
+    wanted.spec.env["THREADS"] = "2";
+    ASSERT_FALSE(world.apply(wanted).error);
+    EXPECT_EQ(service().status.phase, ServicePhase::updating);
+    EXPECT_EQ(service().status.ready, 1);
+    ASSERT_EQ(world.open<model::StartTask>().size(), 1u);
+    EXPECT_EQ(world.open<model::StartTask>()[0].env.at("THREADS"), "2");
+    make_ready();
+    EXPECT_EQ(service().status.ready, 1);
+    world.pass(seconds(2));
+    world.stop_all(0, 0);
+    world.pass(seconds(1));
+    EXPECT_EQ(service().status.phase, ServicePhase::ready);
+    EXPECT_EQ(service().status.serving_revision, service().status.target_revision);
+    ASSERT_EQ(world.driver.state().table<model::Replica>().size(), 1u);
+    // What does not concern how replicas are started leaves them alone.
+    wanted = service();
+    wanted.spec.replicas.idle_timeout = minutes(5);
+    ASSERT_FALSE(world.apply(wanted).error);
+    EXPECT_EQ(service().status.phase, ServicePhase::ready);
+}
+
+TEST_F(ServiceTest, changed_command_of_its_runtime_rolls_out) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    load(0, 1);
+    model::Runtime runtime = *world.driver.state().table<model::Runtime>().find_named("llama-cpp");
+    runtime.spec.command.push_back("--fast");
+    ASSERT_FALSE(world.apply(runtime).error);
+    EXPECT_EQ(service().status.phase, ServicePhase::updating);
+    ASSERT_EQ(world.open<model::StartTask>().size(), 1u);
+    EXPECT_EQ(world.open<model::StartTask>()[0].command.back(), "--fast");
+}
+
+TEST_F(ServiceTest, changed_spec_that_never_gets_ready_is_given_up_and_the_next_one_is_tried) {
+    add_service();
+    load(1, 0);
+    make_ready();
+    load(0, 1);
+    const std::string good = service().status.serving_revision;
+    model::Service wanted = service();
+    wanted.spec.env["BROKEN"] = "1";
+    ASSERT_FALSE(world.apply(wanted).error);
+    for (int i = 0; i < 6; ++i) {
+        world.start_all();
+        world.pass(seconds(40));
+        world.stop_all();
+    }
+    EXPECT_EQ(service().status.ready, 1);
+    EXPECT_EQ(service().status.target_revision, good);
+    EXPECT_FALSE(service().status.refused_revision.empty());
+    EXPECT_EQ(service().status.reason.code, model::ReasonCode::not_ready_in_time);
+    wanted = service();
+    wanted.spec.env = {{"FIXED", "1"}};
+    ASSERT_FALSE(world.apply(wanted).error);
+    EXPECT_EQ(service().status.phase, ServicePhase::updating);
+    EXPECT_TRUE(service().status.refused_revision.empty());
+}
+
 }  // namespace
 }  // namespace tandem::core

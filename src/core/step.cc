@@ -36,6 +36,7 @@ struct Stepper {
     void operator()(const model::UsageShipped& input) const { on_usage_shipped(turn, input); }
     void operator()(const model::DenialSeen& input) const { on_denial_seen(turn, input); }
     void operator()(const model::TimerFired&) const { drop_old_idempotency(turn.state, turn.now); }
+    void operator()(const model::ClockJumped& input) const { on_clock_jumped(turn, input); }
 };
 
 void wake_due(Turn& turn) {
@@ -65,10 +66,11 @@ std::string name_of_workload(const State& state, RowId id) {
     return {};
 }
 
-// The reason carries what it costs: device-time since the last checkpoint.
+// The reason carries what it may cost: device-time since the last checkpoint. What it did cost is
+// told when the work has stopped.
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
-    const std::string lost = render_duration(Duration{eviction.lost / 1000});
-    const model::Reason why = reason_of(eviction.why, {{"by", by}, {"lost", lost}});
+    const std::string at_risk = render_duration(Duration{eviction.lost / 1000});
+    const model::Reason why = reason_of(eviction.why, {{"by", by}, {"atRisk", at_risk}});
     if (turn.state.table<model::Job>().find(eviction.workload))
         evict_job(turn, eviction.workload, why);
     else

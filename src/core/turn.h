@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "core/state.h"
 
@@ -24,6 +25,7 @@ struct Turn {
     Table<T>& table() { return state.table<T>(); }
 
     void note(const model::ObjectKey& about, const Uid& uid, model::Reason reason) {
+        TANDEM_ASSERT(reason.code != model::ReasonCode::none, "an event must say what happened");
         state.effects.events.push_back(
             {.id = state.next_id(), .at = now, .about = about, .uid = uid, .reason = std::move(reason)});
     }

@@ -113,18 +113,21 @@ struct DenialSeen {                   // a read that was refused, or a key that 
     std::string object{};
     std::int64_t count = 1;
 };
+struct ClockJumped {                  // the wall clock, against the monotonic one
+    Duration by{};
+};
 struct TimerFired {};                 // nothing but time has passed
 
 using Input = std::variant<Command, TaskStarted, TaskExited, TaskGone, TaskProgress, CheckpointSeen, OutputStored,
                            TasksListed, NodeReported, ReplicaProbed, GatewayLoad, LeaseRequested, UsageShipped,
-                           DenialSeen, TimerFired>;
+                           DenialSeen, TimerFired, ClockJumped>;
 
 template <>
 struct EnumNames<Input> {  // in the variant's order: the tag of a logged input
     static constexpr std::string_view values[] = {
         "command", "taskStarted", "taskExited", "taskGone", "taskProgress", "checkpointSeen", "outputStored",
         "tasksListed", "nodeReported", "replicaProbed", "gatewayLoad", "leaseRequested", "usageShipped",
-        "denialSeen", "timerFired"};
+        "denialSeen", "timerFired", "clockJumped"};
 };
 
 }  // namespace tandem::model

@@ -115,6 +115,10 @@ enum class ReasonCode : std::uint8_t {
     elements_running,    // running, pending, over, total
     elements_failed,     // failed, total
     elements_cancelled,  // cancelled, total
+    // what became of what was begun
+    rolled_out,    // from, to: versions; without them: its changed spec
+    work_stopped,  // kept: step, nothing lost; else lost and, with a checkpoint, step, steps
+    clock_jumped,  // by: of the wall clock
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -203,7 +207,10 @@ struct EnumNames<ReasonCode> {
                                                   "priorityRestored",
                                                   "elementsRunning",
                                                   "elementsFailed",
-                                                  "elementsCancelled"};
+                                                  "elementsCancelled",
+                                                  "rolledOut",
+                                                  "workStopped",
+                                                  "clockJumped"};
 };
 
 // Causes that the planner finds for work that waits.

@@ -112,6 +112,10 @@ struct ServiceStatus {
     std::string serving_version{};    // ModelVersion that takes traffic
     std::string target_version{};     // differs while updating
     std::string refused_version{};    // gave up on: not tried again until another is wanted
+    // Likewise of what its replicas are started by besides the version (core/service_target.h).
+    std::string serving_revision{};
+    std::string target_revision{};
+    std::string refused_revision{};
     std::int64_t starts_failed = 0;   // in a row
     std::optional<ReplicaEnd> last_failure{};  // the newest
     std::optional<Instant> not_before{};

@@ -52,6 +52,7 @@ struct ReplicaSpec {
     std::string pool{};
     std::int64_t priority = 0;
     std::string model_version{};  // services: name of the ModelVersion it serves
+    std::string revision{};       // services: of the spec it was started by
     bool operator==(const ReplicaSpec&) const = default;
 };
 
@@ -63,6 +64,7 @@ struct TaskExit {
     bool timed_out = false;   // the shim's own maximum run time
     Instant at{};
     bool server_absent = false;  // no server lived at that time
+    Duration ran{};           // by the monotonic clock; 0: not told
     bool operator==(const TaskExit&) const = default;
 };
 

@@ -180,6 +180,11 @@ void CoreThread::run() {
             if (stopping_) break;
         }
         now_ms_ = clock_->now().ms;
+        if (const auto jump = clock_->take_jump()) {
+            parts_.log.warn("the wall clock jumped; core's time follows it slowly",
+                            {{"by", jump->ms}});
+            inputs.push_back(model::ClockJumped{.by = *jump});
+        }
         for (StateQuery& query : queries) query(driver_->state());
         const auto wake = driver_->next_wake();
         const bool due = wake && clock_->until(*wake).ms == 0;

@@ -84,6 +84,19 @@ class BackupRestore(unittest.TestCase):
         self.assertFalse(any(alive(pid) for pid in pids.values()))
         self.it.wait_phase("new", "succeeded")
 
+    def test_task_that_ended_after_the_backup_waits_for_nobody(self) -> None:
+        self.it.submit(job("short", shell("sleep 3; exit 0")))
+        self.it.wait_phase("short", "running")
+        self.back_up()
+        self.it.wait_phase("short", "succeeded")
+        until("its folder is settled", lambda: any((self.it.home / "ended").iterdir()))
+        self.restore()
+        self.it.restart()
+        self.it.wait_phase("short", "succeeded")
+        self.assertEqual(self.it.rest.get("/api/v1/admin/tasks")["items"], [])
+        self.it.submit(job("wide", shell("true"), replicas=4))
+        self.it.wait_phase("wide", "succeeded")
+
     def test_operator_adopts_and_ends_tasks_of_before_and_the_recount_agrees(self) -> None:
         self.it.submit(job("kept", shell("sleep 6; exit 0")))
         self.it.submit(job("ended", shell("sleep 600"), retries={"limit": 0}))
@@ -97,6 +110,9 @@ class BackupRestore(unittest.TestCase):
         self.restore()
         self.it.restart()
         told = self.it.tandem("admin", "tasks", "list")
+        self.assertEqual(self.it.phase("kept"), "unknown")
+        self.assertIn("waits for a decision", self.it.tandem("why", "job/kept"))
+        self.assertIn("3 tasks of before a restore wait for a decision", self.it.run("doctor").stdout)
         for name in ("kept-worker-0", "ended-worker-0", "belongs to nothing"):
             self.assertIn(name, told)
         tasks = self.it.rest.get("/api/v1/admin/tasks")["items"]

@@ -25,8 +25,8 @@ Result<std::unique_ptr<LocalExecutor>> LocalExecutor::open(LocalOptions options,
     return std::unique_ptr<LocalExecutor>(new LocalExecutor(std::move(loop)));
 }
 
-void LocalExecutor::start() {
-    loop_->start();
+void LocalExecutor::start(std::int64_t generation) {
+    loop_->start(generation);
 }
 void LocalExecutor::execute(const model::Intent& intent) {
     loop_->post(intent);

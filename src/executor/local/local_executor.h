@@ -64,8 +64,10 @@ class LocalExecutor : public core::Executor {
                                                        core::InputSink sink, telemetry::Log log);
     ~LocalExecutor() override;
 
-    // Lists and adopts what is there, reports it, and begins to execute. Once.
-    void start();
+    // Lists and adopts what is there, reports it, and begins to execute. Once. Tasks that ended and
+    // were settled under an installation before `generation` are listed too: rows of a restored
+    // backup may still take them for alive.
+    void start(std::int64_t generation = 0);
 
     void execute(const model::Intent& intent) override;
     void forget(RowId intent) override;

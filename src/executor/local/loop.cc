@@ -106,8 +106,9 @@ LocalExecutor::Loop::~Loop() {
     remove_cgroup_roots(cgroups_);  // stays while a task lives in it
 }
 
-void LocalExecutor::Loop::start() {
+void LocalExecutor::Loop::start(std::int64_t generation) {
     TANDEM_ASSERT(!thread_.joinable(), "the executor is started once");
+    generation_ = generation;
     thread_ = std::thread([this] { run(); });
 }
 

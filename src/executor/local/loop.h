@@ -51,7 +51,7 @@ class LocalExecutor::Loop {
     Loop(LocalOptions options, LocalHooks hooks, core::InputSink sink, telemetry::Log log,
          TaskFolders folders);
     ~Loop();
-    void start();
+    void start(std::int64_t generation);
     void post(Request request);
     const TaskFolders& folders() const { return folders_; }
 
@@ -72,6 +72,7 @@ class LocalExecutor::Loop {
 
     // starting.cc
     void list_all();
+    void list_settled(model::TasksListed& listed);
     void list_again();
     void adopt(const model::TaskName& name);
     bool answer_from_disk(const model::TaskName& name);
@@ -134,6 +135,7 @@ class LocalExecutor::Loop {
     std::int64_t next_prune_ms_ = 0;
     std::int64_t next_list_ms_ = 0;
     bool listing_ = false;
+    std::int64_t generation_ = 0;  // of the installation; 0: not told
 
     Worker worker_;
     std::thread thread_;

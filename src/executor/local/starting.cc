@@ -97,6 +97,20 @@ Status check_checkpoint_folder(const std::string& path) {
 
 }  // namespace
 
+// Their ends were told long ago, but perhaps after the backup that this installation is of.
+void LocalExecutor::Loop::list_settled(model::TasksListed& listed) {
+    for (const model::TaskName& name : folders_.list_settled_before(generation_)) {
+        FolderHandle folder(folders_.find(name));
+        const auto record = read_record(folder.fd(), shim::exit_file);
+        if (!record) continue;
+        listed.tasks.push_back({.task = name,
+                                .handle = handle_of(*record),
+                                .endpoint = endpoint_of(*record),
+                                .exit = exit_of(*record, started_wall_ms_),
+                                .start_error = record->start_error});
+    }
+}
+
 void LocalExecutor::Loop::list_all() {
     listing_ = true;
     model::TasksListed listed{.executor = "local"};
@@ -116,6 +130,7 @@ void LocalExecutor::Loop::list_all() {
         if (read_record(folder.fd(), shim::identity_file) || is_locked(folder.fd())) adopt(name);
 #endif
     }
+    list_settled(listed);
     auto waiting = [this] {
         return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& each) {
             return each.second.state == LiveTask::State::asked;

@@ -16,6 +16,22 @@ namespace tandem::executor {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::vector<model::TaskName> names_in(const std::string& folder) {
+    std::vector<model::TaskName> tasks;
+    std::error_code error;
+    for (fs::directory_iterator each(folder, error), end; !error && each != end;
+         each.increment(error)) {
+        if (auto task = model::TaskName::parse(each->path().filename().string()))
+            tasks.push_back(*task);
+    }
+    std::sort(tasks.begin(), tasks.end());
+    return tasks;
+}
+
+}  // namespace
+
 FolderHandle::FolderHandle(const std::string& path)
     : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
 
@@ -57,14 +73,13 @@ std::string TaskFolders::find(const model::TaskName& task) const {
 }
 
 std::vector<model::TaskName> TaskFolders::list() const {
-    std::vector<model::TaskName> tasks;
-    std::error_code error;
-    for (fs::directory_iterator each(tasks_, error), end; !error && each != end;
-         each.increment(error)) {
-        if (auto task = model::TaskName::parse(each->path().filename().string()))
-            tasks.push_back(*task);
-    }
-    std::sort(tasks.begin(), tasks.end());
+    return names_in(tasks_);
+}
+
+std::vector<model::TaskName> TaskFolders::list_settled_before(std::int64_t generation) const {
+    std::vector<model::TaskName> tasks = names_in(ended_);
+    std::erase_if(tasks,
+                  [&](const model::TaskName& task) { return task.generation >= generation; });
     return tasks;
 }
 
@@ -156,7 +171,8 @@ model::TaskExit exit_of(const shim::TaskStatus& status, std::int64_t server_star
             .out_of_memory = status.oom_killed,
             .timed_out = status.timed_out,
             .at = {status.ended_ms},
-            .server_absent = status.ended_ms < server_start_ms};
+            .server_absent = status.ended_ms < server_start_ms,
+            .ran = {status.ran_ms}};
 }
 
 }  // namespace tandem::executor

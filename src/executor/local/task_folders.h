@@ -49,6 +49,8 @@ class TaskFolders {
     // Where the task's folder is, live or settled; empty: nowhere.
     std::string find(const model::TaskName& task) const;
     std::vector<model::TaskName> list() const;  // of tasks/, in order of names
+    // Settled ones of installations before `generation`, in order of names.
+    std::vector<model::TaskName> list_settled_before(std::int64_t generation) const;
 
     Status make(const model::TaskName& task);
     // Leaves an exit record for a task that is not to run (again): it can't be started from here
