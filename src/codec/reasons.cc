@@ -53,14 +53,14 @@ constexpr Sentence catalogue[] = {
     {"can't start any more: job {job} is {phase}, it waited for {when}",
      "无法再启动：任务 {job} 的状态为 {phase}，而它等待的是 {when}"},
     {"gave way to {by}[, which has priority {priority}]"
-     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]",
+     "[; up to {atRisk} of work since its last checkpoint may be lost]",
      "让位给 {by}[（优先级 {priority}）]"
-     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"},
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失]"},
     {"gave devices back to {by}, whose quota they are"
-     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]"
+     "[; up to {atRisk} of work since its last checkpoint may be lost]"
      "|gave back devices that queue {queue} is owed",
      "把设备归还给配额所有者 {by}"
-     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失]"
      "|归还了属于队列 {queue} 配额的设备"},
     {"cancelled[ by {by}]", "[被 {by} ]取消"},
     {"rank {rank} ended with exit code {code}", "进程 {rank} 以退出码 {code} 结束"},
@@ -123,9 +123,9 @@ constexpr Sentence catalogue[] = {
     {"started", "已启动"},
     {"has all of its devices", "所有设备已就位"},
     {"gave way to {by}, whose share of what is borrowed is smaller"
-     "[; up to {atRisk} of work since its last checkpoint may be lost][; lost {lost} of work]",
+     "[; up to {atRisk} of work since its last checkpoint may be lost]",
      "让位给借用份额更小的 {by}"
-     "[；上次检查点之后至多 {atRisk} 的工作可能丢失][；损失 {lost} 的工作]"},
+     "[；上次检查点之后至多 {atRisk} 的工作可能丢失]"},
     {"left because queue {queue} is being emptied", "队列 {queue} 正在清空，因此退出"},
     {"may not ask others to leave: policy {policy} of queue {queue} forbids it",
      "不能要求其他工作退出：队列 {queue} 的策略 {policy} 禁止"},

@@ -91,19 +91,16 @@ void tell_loss(Turn& turn, Job& job) {
     job.status.steps_lost += steps;
     if (job.status.ending == Ending::failed) return;
     const bool nothing = saved && reached && steps == 0;
-    const std::string lost =
-        nothing ? "0s" : render_duration(work_lost(turn.state, job, turn.now));
     model::Reason told = reason_of(ReasonCode::work_stopped);
     if (nothing) {
         told.params = {{"kept", std::to_string(kept)}};
     } else {
         if (saved) told.params.push_back({"step", std::to_string(kept)});
-        told.params.push_back({"lost", lost});
+        told.params.push_back(
+            {"lost", render_duration(work_lost(turn.state, job, turn.now))});
         if (saved && reached) told.params.push_back({"steps", std::to_string(steps)});
     }
     turn.note(key_of_row(job), job.meta.uid, std::move(told));
-    for (model::ReasonParam& param : job.status.reason.params)
-        if (param.name == "atRisk") param = {"lost", lost};
 }
 
 void release_attempt(Turn& turn, const Job& job) {

@@ -286,15 +286,11 @@ TEST(job, preempted_job_tells_what_it_has_lost_once_it_has_stopped) {
         });
         ASSERT_NE(stopped, told.end());
         const auto& params = stopped->params;
-        const model::Reason now = world.job_named("train").status.reason;
-        EXPECT_EQ(now.params.back().name, "lost");
         if (saves) {
             EXPECT_EQ(params, (std::vector<model::ReasonParam>{{"kept", "75"}}));
-            EXPECT_EQ(now.params.back().value, "0s");
         } else {
             EXPECT_EQ(params.front(), (model::ReasonParam{"step", "60"}));
             EXPECT_EQ(params.back(), (model::ReasonParam{"steps", "15"}));
-            EXPECT_EQ(params.at(1).value, now.params.back().value);
             EXPECT_EQ(params.at(1).value.substr(0, 2), "3s");
         }
     }

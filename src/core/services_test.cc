@@ -112,7 +112,9 @@ TEST_F(ServiceTest, server_that_ends_at_its_start_tells_how_and_a_call_need_not_
         world.driver.state(), world.driver.state().table<model::Replica>().rows().begin()->second);
     world.now = world.now + milliseconds(1200);
     world.run({model::TaskExited{
-        .task = task, .exit = {.code = 3, .at = world.now}, .last_output = "bad flag: --x"}});
+        .task = task,
+        .exit = {.code = 3, .at = world.now, .ran = milliseconds(1200)},
+        .last_output = "bad flag: --x"}});
     const model::Reason& reason = service().status.reason;
     EXPECT_EQ(reason.code, model::ReasonCode::replica_ended);
     ASSERT_EQ(reason.params.size(), 4u);
