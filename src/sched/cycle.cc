@@ -30,6 +30,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     Plan plan;
     fill_pools(plan);
     if (views.size() < waiting.class_slots()) views.resize(waiting.class_slots());
+    if (!waiting.awake_queues().empty()) make_room();
     Turns turns(
         quota, waiting,
         [this](int index) -> const std::vector<Need>& { return view_of(index).needs; },
@@ -71,8 +72,9 @@ void Planner::Inside::wake_after_pass() {
 std::vector<int> Planner::Inside::choose_flavors(const ClassView& view,
                                                  const Demand& demand) const {
     std::vector<int> flavors;
-    for (const DemandPart& part : demand.parts) {
-        if (part.each.devices == 0 || choice_of(part.each.flavor).single() != no_name) continue;
+    for (std::size_t i = 0; i < demand.parts.size(); ++i) {
+        const DemandPart& part = demand.parts[i];
+        if (part.each.devices == 0 || choice_of(view.parts[i].asked).single() != no_name) continue;
         for (int index : domains_for(view, part.each, no_name))
             flavors.push_back(capacity.domain(index).flavor);
         break;
@@ -139,13 +141,33 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     grown_roots.insert(queue.root);
     grown_pools.insert(queue.pool);
     forget_headways(class_index, !placement.evictions.empty());
-    std::optional<Instant>& ends = starting[demand.workload];
-    if (placement.evictions.empty() && demand.length.ms > 0) ends = time + demand.length;
-    touch_release(demand.workload);
-    outlooks.placed.push_back(demand.workload);
+    note_start(demand, !placement.evictions.empty());
     take_demand(slot);
     plan.placements.push_back(std::move(placement));
     return true;
+}
+
+// When it ends at the latest, as it states; of a claim nobody knows when it starts.
+void Planner::Inside::note_start(const Demand& demand, bool claims) {
+    if (const auto state = workloads.find(demand.workload); state != workloads.end()) {
+        const bool ends = !claims && demand.length.ms > 0;
+        state->second.planned_end = ends ? (time + demand.length).ms : ends_never;
+    }
+    starting.push_back(demand.workload);
+    touch_release(demand.workload);
+    outlooks.placed.push_back(demand.workload);
+}
+
+// For what this plan may place, so that tables grow once.
+void Planner::Inside::make_room() {
+    constexpr std::size_t most = 1 << 17;
+    const std::size_t more = std::min(waiting.size(), most);
+    const auto grow = [](auto& table, std::size_t size) {
+        if (table.capacity() < size) table.reserve(std::max(size, 2 * table.capacity()));
+    };
+    grow(slots, slots.size() + more);
+    grow(journal, journal.size() + 2 * more);
+    workloads.reserve(workloads.size() + more);
 }
 
 void Planner::Inside::fill_pools(Plan& plan) {

@@ -172,12 +172,8 @@ std::vector<std::pair<std::optional<Instant>, RowId>> Planner::Inside::list_ends
             return !slots[spot(index)].leaving && slots[spot(index)].pool == pool;
         });
         if (!holds) continue;
-        std::optional<Instant> end;
-        if (state.occupant)
-            end = state.occupant->ends;
-        else if (const auto placed = starting.find(workload); placed != starting.end())
-            end = placed->second;
-        ends.emplace_back(end, workload);
+        const std::int64_t end = end_of(workload);
+        ends.emplace_back(end == ends_never ? std::nullopt : std::optional(Instant{end}), workload);
     }
     std::ranges::sort(ends, [](const auto& a, const auto& b) {
         if (a.first.has_value() != b.first.has_value()) return a.first.has_value();

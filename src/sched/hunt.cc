@@ -23,9 +23,10 @@ Price price_of(std::span<const Victim> list) {
 
 void Planner::Inside::Hunt::find_needs() {
     needs.clear();
-    for (const DemandPart& part : demand.parts) {
+    for (std::size_t i = 0; i < demand.parts.size(); ++i) {
+        const DemandPart& part = demand.parts[i];
         if (part.each.devices == 0) continue;
-        const int single = inside.choice_of(part.each.flavor).single();
+        const int single = inside.choice_of(view.parts[i].asked).single();
         const int flavor = single == no_name ? attempt.only_flavor : single;
         const int row = inside.quota.flavor_row(flavor);
         if (row < 0) continue;

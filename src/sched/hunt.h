@@ -88,6 +88,7 @@ struct Planner::Inside::Hunt {
     std::vector<Victim> find_by_right();
     bool has_lower_work() const;
     bool has_borrowers() const;
+    bool has_evictable(int node) const;  // somebody at or below it may be asked to leave
     std::shared_ptr<Prospect> prospect(std::vector<Victim> (Hunt::*find)(), int flavor, bool fair);
     bool take(Prospect& prospect, Placement& out);
     bool take_fair_share(Prospect& prospect, Placement& out);

@@ -50,6 +50,7 @@ struct EntryKeyHash {
 struct WorkloadState {
     std::vector<int> slots{};
     std::optional<OccupantFacts> occupant{};
+    std::int64_t planned_end = ends_never;  // of what a plan placed, until it is an occupant
     bool empty() const { return slots.empty() && !occupant; }
 };
 
@@ -166,8 +167,7 @@ struct Planner::Inside {
     std::map<int, Headway> headways{};  // of classes
     Releases releases{};
     Outlooks outlooks{};
-    // Of what plans placed since forget(), until it is an occupant.
-    std::unordered_map<RowId, std::optional<Instant>> starting{};
+    std::vector<RowId> starting{};  // what plans placed since forget()
     // --- of one plan, for preemption (prey.h, hunt.h) ---
     struct Judgements;
     struct Prospect;
@@ -228,6 +228,7 @@ struct Planner::Inside {
     const NodeRule& rule_of(int rule) const;
     const NodeBitmap* admitted_nodes(int rule) const;
     bool rule_admits(int rule, int position) const;
+    bool has_amounts(int position, const model::Resources& each, View view) const;
     void readmit(int node_name, const NodeFacts* facts);
     bool fits(int position, const model::Resources& each, int rule, View view) const;
     const FlavorChoice& choice_of(int asked) const;
@@ -381,6 +382,8 @@ struct Planner::Inside {
     // cycle.cc
     Plan plan(Instant now, std::int64_t step_budget);
     bool attempt_class(int class_index, Plan& plan);
+    void note_start(const Demand& demand, bool claims);
+    void make_room();
     bool try_flavors(int class_index, const Demand& demand, Attempt& attempt, Plan& plan,
                      Placement& out);
     std::vector<int> choose_flavors(const ClassView& view, const Demand& demand) const;

@@ -70,10 +70,13 @@ void Planner::Inside::readmit(int node_name, const NodeFacts* facts) {
     }
 }
 
-bool Planner::Inside::fits(int position, const model::Resources& each, int rule, View view) const {
+bool Planner::Inside::has_amounts(int position, const model::Resources& each, View view) const {
     const NodeState& node = capacity.node(position);
-    return node.cpu.free(view) >= each.cpu_milli && node.memory.free(view) >= each.memory_bytes &&
-           rule_admits(rule, position);
+    return node.cpu.free(view) >= each.cpu_milli && node.memory.free(view) >= each.memory_bytes;
+}
+
+bool Planner::Inside::fits(int position, const model::Resources& each, int rule, View view) const {
+    return has_amounts(position, each, view) && rule_admits(rule, position);
 }
 
 }  // namespace tandem::sched

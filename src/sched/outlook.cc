@@ -64,13 +64,11 @@ std::optional<Wanted> Planner::Inside::countable(int class_index) {
 }
 
 std::int64_t Planner::Inside::end_of(RowId workload) const {
-    const auto state = workloads.find(workload);
-    std::optional<Instant> end;
-    if (state != workloads.end() && state->second.occupant)
-        end = state->second.occupant->ends;
-    else if (const auto placed = starting.find(workload); placed != starting.end())
-        end = placed->second;
-    return end ? end->ms : ends_never;
+    const auto found = workloads.find(workload);
+    if (found == workloads.end()) return ends_never;
+    const WorkloadState& state = found->second;
+    if (!state.occupant) return state.planned_end;
+    return state.occupant->ends ? state.occupant->ends->ms : ends_never;
 }
 
 void Planner::Inside::list_releases(RowId workload, std::vector<Release>& out) const {

@@ -176,7 +176,7 @@ RoomChoice Planner::Inside::choose_room(int domain, const ClassView& view,
     const FlavorMix& flavor_mix = typical_mix().of(capacity.domain(domain).flavor);
     return capacity.rooms_of(domain).choose(
         ask, flavor_mix, admitted_nodes(rule),
-        [&](int position) { return fits(position, each, rule, View::now); },
+        [&](int position) { return has_amounts(position, each, View::now); },
         plan.steps_used);
 }
 
@@ -262,7 +262,7 @@ int Planner::Inside::find_node(const Domain& domain, const model::Resources& eac
         for (int node = first_in(buckets.nodes[g], within, 0); node >= 0;
              node = first_in(buckets.nodes[g], within, node + 1)) {
             plan.steps_used += 1;
-            if (fits(node, each, rule, view)) return node;
+            if (has_amounts(node, each, view)) return node;
         }
     }
     return -1;
@@ -305,7 +305,7 @@ Planner::Inside::Found Planner::Inside::find_share(const Domain& domain, const C
          node = first_in(domain.partial, within, node + 1)) {
         const NodeState& state = capacity.node(node);
         plan.steps_used += 1;
-        if (!fits(node, each, rule, attempt.view)) continue;
+        if (!has_amounts(node, each, attempt.view)) continue;
         const Dev* best = nullptr;
         for (const Dev& candidate : state.devices) {
             if (candidate.owner != domain.pool || candidate.flavor != domain.flavor) continue;

@@ -295,7 +295,11 @@ void Planner::rollback(std::size_t mark) {
 void Planner::forget() {
     inside_->drop_provisional();
     inside_->remembered.clear();
-    for (const auto& [workload, end] : inside_->starting) inside_->touch_release(workload);
+    for (RowId workload : inside_->starting) {
+        const auto state = inside_->workloads.find(workload);
+        if (state != inside_->workloads.end()) state->second.planned_end = ends_never;
+        inside_->touch_release(workload);
+    }
     inside_->starting.clear();
     inside_->journal.clear();
     inside_->marked = false;

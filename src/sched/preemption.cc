@@ -35,7 +35,7 @@ std::vector<Victim> Planner::Inside::Hunt::find_own() {
     std::vector<Victim> victims;
     const auto own = inside.occupants_of_queue.find(inside.quota.nodes()[spot(view.node)].name);
     const bool forbidden = queue.preemption.within_queue == model::WithinQueue::never;
-    if (forbidden || own == inside.occupants_of_queue.end()) return victims;
+    if (forbidden || own == inside.occupants_of_queue.end() || !has_lower_work()) return victims;
     std::set<RowId> shielded;
     for (const Need& need : needs) {
         const Holding self{demand.workload, true, demand.priority, inside.time, need.milli};
@@ -317,6 +317,13 @@ bool Planner::Inside::Hunt::has_lower_work() const {
     return least && *least < demand.priority;
 }
 
+bool Planner::Inside::Hunt::has_evictable(int node) const {
+    const QueueNode& here = inside.quota.nodes()[spot(node)];
+    return inside.urgencies.contains(here.name) ||
+           std::ranges::any_of(here.children, [this](int child) { return has_evictable(child); });
+}
+
+// Who borrows, among those of whom somebody may be asked to leave.
 bool Planner::Inside::Hunt::has_borrowers() const {
     for (int node = level; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
         const int parent = inside.quota.nodes()[spot(node)].parent;
@@ -324,7 +331,8 @@ bool Planner::Inside::Hunt::has_borrowers() const {
         for (int child : inside.quota.nodes()[spot(parent)].children) {
             for (const Need& need : needs) {
                 const QuotaRow& row = inside.quota.row(child, need.flavor_row);
-                if (child != node && row.used[at(View::future)] > row.quota) return true;
+                const bool borrows = child != node && row.used[at(View::future)] > row.quota;
+                if (borrows && has_evictable(parent)) return true;
             }
         }
     }

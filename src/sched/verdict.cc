@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts: why a workload waits, with the numbers of the snapshot's moment.
 #include <algorithm>
-#include <set>
 
 #include "base/quantity.h"
 #include "sched/rules.h"
@@ -215,8 +214,8 @@ bool VerdictWriter::is_below(int queue, int above) const {
 // Of its pool and flavors; where a quota binds, of those that use it up.
 void VerdictWriter::add_holders(const Choice& choice, model::Verdict& verdict) const {
     const int above = choice.limits.empty() ? -1 : choice.limits.front().limit.node;
-    std::set<int> flavors;
-    for (int index : choice.domains) flavors.insert((*tables_.domains.find(index))->flavor);
+    std::vector<int> flavors;
+    for (int index : choice.domains) flavors.push_back((*tables_.domains.find(index))->flavor);
     std::vector<std::pair<std::size_t, int>> order;
     tables_.queues.each([&](std::int64_t position, const Card<QueueCard>& queue) {
         if (above >= 0 ? !is_below(static_cast<int>(position), above)
@@ -226,28 +225,33 @@ void VerdictWriter::add_holders(const Choice& choice, model::Verdict& verdict) c
         if (list != nullptr && list->size() > 0) order.emplace_back(list->size(), queue->name);
     });
     std::ranges::sort(order, std::greater<>{});
-    std::vector<std::pair<std::int64_t, const HolderCard*>> found;
+    using Found = std::pair<std::int64_t, const HolderCard*>;
+    const auto is_larger = [](const Found& a, const Found& b) {
+        return a.second->milli != b.second->milli ? a.second->milli > b.second->milli
+                                                  : a.first < b.first;
+    };
+    std::vector<Found> largest;  // in order
+    std::int64_t all = 0;
     std::size_t seen = 0;
     for (const auto& [size, queue] : order) {
         tables_.holders_of_queue.find(queue)->each(
             [&](std::int64_t id, const Card<HolderCard>& holder) -> bool {
-                if (holder->milli > 0 && flavors.contains(holder->flavor))
-                    found.emplace_back(id, holder.get());
+                const bool counts =
+                    holder->milli > 0 && std::ranges::find(flavors, holder->flavor) != flavors.end();
+                const Found one{id, holder.get()};
+                all += counts ? 1 : 0;
+                if (counts && (largest.size() < holders_shown || is_larger(one, largest.back()))) {
+                    largest.insert(std::ranges::upper_bound(largest, one, is_larger), one);
+                    if (largest.size() > holders_shown) largest.pop_back();
+                }
                 return ++seen < holders_scanned;
             });
         if (seen >= holders_scanned) break;
     }
-    const std::size_t shown = std::min(found.size(), holders_shown);
-    std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(shown),
-                              [](const auto& a, const auto& b) {
-                                  return a.second->milli != b.second->milli
-                                             ? a.second->milli > b.second->milli
-                                             : a.first < b.first;
-                              });
-    verdict.holders_more = static_cast<std::int64_t>(found.size() - shown);
-    for (std::size_t i = 0; i < shown; ++i) {
-        const HolderCard& holder = *found[i].second;
-        verdict.holders.push_back({.workload = RowId{found[i].first},
+    verdict.holders_more = all - static_cast<std::int64_t>(largest.size());
+    for (const auto& [id, card] : largest) {
+        const HolderCard& holder = *card;
+        verdict.holders.push_back({.workload = RowId{id},
                                    .queue = text(holder.queue),
                                    .flavor = text(holder.flavor),
                                    .milli = holder.milli,

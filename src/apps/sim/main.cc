@@ -22,6 +22,7 @@ constexpr Verb verbs[] = {
     {"backfill", "batch jobs of a trace, by backfilling policies", sim_backfill},
     {"deadlines", "elastic jobs with deadlines of a trace", sim_deadlines},
     {"jobs", "training jobs of a trace, by queueing policies", sim_jobs},
+    {"kueue", "a load of Kueue's generator, by the server's core", sim_kueue},
     {"place", "pods of a trace on nodes, by placement policies", sim_place},
     {"run", "a workload file, with what it expects", sim_run},
 };

@@ -31,7 +31,8 @@ class Stage : private core::Store,
               private core::Publisher,
               private core::AuditHasher {
   public:
-    Stage();
+    // `check_every`: so many batches apart; all of them for whoever does not say.
+    explicit Stage(std::int64_t check_every = 1);
 
     // Applies them in one request; the error of it, if there was one.
     std::optional<Error> submit(std::vector<model::Action> actions);
@@ -86,6 +87,7 @@ class Stage : private core::Store,
     void check(const core::State& state);
 
     std::unique_ptr<core::Driver> driver_;
+    std::int64_t check_every_ = 1;
     Instant now_{1'000'000'000'000};
     std::int64_t sequence_ = 0;
     std::uint64_t seeds_ = 0;
