@@ -147,10 +147,11 @@ std::optional<model::Reason> settled_reason(const model::Service& service, Servi
     if (!overcome) return std::nullopt;
     if (counts.doubted > 0) return model::Reason{.code = ReasonCode::old_generation};
     if (phase == ServicePhase::asleep) return asleep(service);
-    if (phase == ServicePhase::failed && service.status.last_failure && is_passing(now) &&
-        !model::is_cause_of_waiting(now))
+    // That it waits for room says more, while it does.
+    const bool to_tell = is_passing(now) && !model::is_cause_of_waiting(now);
+    if (phase == ServicePhase::failed && service.status.last_failure && to_tell)
         return service.status.last_failure->reason;
-    if (phase == ServicePhase::updating && service.status.starts_failed == 0 && is_passing(now))
+    if (phase == ServicePhase::updating && service.status.starts_failed == 0 && to_tell)
         return updating(service);
     const bool is_past = now == ReasonCode::old_generation ||
                          (now == ReasonCode::updating_version && !is_updating(service));
