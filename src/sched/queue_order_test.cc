@@ -53,7 +53,7 @@ TEST(QueueOrder, whoever_is_told_to_be_first_gets_the_device_that_comes) {
         World world;
         world.pool("default");
         world.node("n", 6);
-        world.queue("root");
+        world.queue("root", nominal(64));  // enough for all to borrow
         for (const char* cohort : {"x", "y"}) world.queue(cohort, {}, "root");
         const std::vector<std::string> leaves{"a", "b", "c", "d"};
         for (std::size_t i = 0; i < leaves.size(); ++i)
