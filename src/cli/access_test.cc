@@ -181,7 +181,7 @@ TEST_F(CliTest, version_without_a_server_tells_programs_the_clients) {
     EXPECT_EQ(codec::parse_json(out_)->find("client")->text, "0.0.0-test");
     environment_.erase("TANDEM_SERVER");
     EXPECT_EQ(run({"version", "-o", "yaml"}), exit_unavailable);
-    EXPECT_EQ(out_, "client: 0.0.0-test\n");
+    EXPECT_EQ(out_, "client: \"0.0.0-test\"\n");
 }
 
 TEST_F(CliTest, audit_shows_who_and_by_which_key) {
