@@ -208,7 +208,8 @@ void Capacity::change_device(Dev& device, const Slot& slot, const Share& share, 
     project = sharers == 0 ? no_name : slot.project;
 }
 
-void Capacity::change_memory(Dev& device, const Slot& slot, const Share& share, int sign) {
+void Capacity::change_memory(Dev& device, const Slot& slot, [[maybe_unused]] const Share& share,
+                             int sign) {
 #if defined(TANDEM_PLANT_DEVICE_MEMORY)
     const std::int64_t beyond = 0;
 #else
