@@ -30,6 +30,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     Plan plan;
     fill_pools(plan);
     if (views.size() < waiting.class_slots()) views.resize(waiting.class_slots());
+    rest_permitted();
     if (!waiting.awake_queues().empty()) make_room();
     Turns turns(
         quota, waiting,

@@ -338,6 +338,7 @@ struct Planner::Inside {
     // permitted.cc: counters beside devices
     const PermitNeed* find_full(int class_index) const;
     void sleep_for_permit(int class_index, const PermitNeed& full);
+    void rest_permitted();
     void wake_permitted(const Slot& slot);
     std::string recount_permits() const;
     void show_counters();

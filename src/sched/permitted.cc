@@ -12,7 +12,12 @@ const PermitNeed* Planner::Inside::find_full([[maybe_unused]] int class_index) c
 #if defined(TANDEM_PLANT_PERMITS)
     return nullptr;
 #else
-    return permits.find_full(waiting.group(class_index).key.permits);
+    const WorkClass& group = waiting.group(class_index);
+    // Looked at again, it waits for what it waited for: others that fill up meanwhile wake nobody.
+    for (const PermitNeed& need : permits.needs(group.key.permits))
+        if (need.counter == group.finding.counter && !need.fits(permits.used(need.counter)))
+            return &need;
+    return permits.find_full(group.key.permits);
 #endif
 }
 
@@ -27,6 +32,17 @@ void Planner::Inside::sleep_for_permit(int class_index, const PermitNeed& full) 
                    .needed = full.amount,
                    .counter = full.counter,
                    .limit = full.limit});
+}
+
+// Before anybody bids: who can't start whatever devices there are has no say in whose turn it is,
+// be it awake because a counter has room or because all were woken.
+void Planner::Inside::rest_permitted() {
+    if (permits.counters().empty()) return;
+    for (int index = 0; index < static_cast<int>(waiting.class_slots()); ++index) {
+        const WorkClass& group = waiting.group(index);
+        if (!group.used || group.asleep || group.size() == 0) continue;
+        if (const PermitNeed* full = find_full(index)) sleep_for_permit(index, *full);
+    }
 }
 
 // The slot is about to go: wakes those for whom what it gives back is enough.
