@@ -35,12 +35,14 @@ void Planner::Inside::sleep_for_permit(int class_index, const PermitNeed& full) 
 }
 
 // Before anybody bids: who can't start whatever devices there are has no say in whose turn it is,
-// be it awake because a counter has room or because all were woken.
+// be it awake because a counter has room or because all were woken. Who sleeps for devices and
+// would now find a counter full sleeps for that: what a second look would tell is told.
 void Planner::Inside::rest_permitted() {
     if (permits.counters().empty()) return;
     for (int index = 0; index < static_cast<int>(waiting.class_slots()); ++index) {
         const WorkClass& group = waiting.group(index);
-        if (!group.used || group.asleep || group.size() == 0) continue;
+        if (!group.used || group.size() == 0 || group.key.permits == no_name) continue;
+        if (group.asleep && group.finding.counter != no_name) continue;
         if (const PermitNeed* full = find_full(index)) sleep_for_permit(index, *full);
     }
 }
