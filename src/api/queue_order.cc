@@ -116,26 +116,6 @@ bool may_see_counter(const Call& call, const sched::Permit& of) {
     }
 }
 
-std::string_view word_of(ReasonCode bound) {
-    switch (bound) {
-        case ReasonCode::license_short:
-            return "license";
-        case ReasonCode::array_limit:
-            return "array";
-        case ReasonCode::project_limit:
-            return "project";
-        case ReasonCode::queue_limit:
-            return "queue";
-        default:
-            return "user";
-    }
-}
-
-std::string amount_text(const sched::Permit& of, std::int64_t amount) {
-    if (amount == model::unlimited) return "unlimited";
-    return of.devices ? render_milli(amount) : std::to_string(amount);
-}
-
 void limits_view(const Parts& parts, Call call) {
     const Status allowed =
         allow_read(parts, call, {auth::Area::licenses, auth::Verb::read}, "", call.request.path);
@@ -148,15 +128,12 @@ void limits_view(const Parts& parts, Call call) {
     for (const sched::CounterLine& line : parts.core.work()->plan().counter_lines()) {
         if (!may_see_counter(call, line.of)) continue;
         json.begin_object();
-        put_text(json, "of", word_of(line.of.bound));
+        put_text(json, "of", sched::word_of(line.of));
         put_text(json, "name", line.of.name);
         put_text(json, "at", line.of.at);
-        put_text(json, "counts",
-                 line.of.devices                              ? "devices"
-                 : line.of.bound == ReasonCode::license_short ? "licenses"
-                                                              : "jobs");
-        put_text(json, "used", amount_text(line.of, line.used));
-        put_text(json, "limit", amount_text(line.of, line.of.limit));
+        put_text(json, "counts", sched::what_counts(line.of));
+        put_text(json, "used", sched::amount_text(line.of, line.used));
+        put_text(json, "limit", sched::amount_text(line.of, line.of.limit));
         put_number(json, "holders", line.holders);
         json.end_object();
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "sched/snapshot.h"
 
 namespace tandem::sched {
 namespace {
@@ -18,12 +19,10 @@ std::string text_of(const Permit& permit) {
            (permit.devices ? "\ndevices" : "\n");
 }
 
-std::string amount_text(const Permit& of, std::int64_t amount) {
-    return of.devices ? render_milli(amount) : std::to_string(amount);
-}
+}  // namespace
 
-std::string_view word_of(ReasonCode bound) {
-    switch (bound) {
+std::string_view word_of(const Permit& counter) {
+    switch (counter.bound) {
         case ReasonCode::license_short:
             return "license";
         case ReasonCode::array_limit:
@@ -37,7 +36,15 @@ std::string_view word_of(ReasonCode bound) {
     }
 }
 
-}  // namespace
+std::string_view what_counts(const Permit& counter) {
+    if (counter.devices) return "devices";
+    return counter.bound == ReasonCode::license_short ? "licenses" : "jobs";
+}
+
+std::string amount_text(const Permit& counter, std::int64_t amount) {
+    if (amount == model::unlimited) return "unlimited";
+    return counter.devices ? render_milli(amount) : std::to_string(amount);
+}
 
 int Permits::intern(Names& names, const std::vector<Permit>& list) {
     if (list.empty()) return no_name;
@@ -114,7 +121,7 @@ std::string Permits::compare(const std::vector<std::pair<RowId, int>>& slots) co
         for (const PermitNeed& need : needs(list)) counted[need.counter] += need.amount;
     for (const auto& [number, state] : counters_) {
         if (state.used != counted[number])
-            return std::string(word_of(state.of.bound)) + " " + state.of.name + ": " +
+            return std::string(word_of(state.of)) + " " + state.of.name + ": " +
                    std::to_string(state.used) + " kept, " + std::to_string(counted[number]) +
                    " counted";
     }
@@ -132,10 +139,10 @@ Reason reason_of_full(const Permit& of, std::int64_t needed, std::int64_t used,
     const auto add = [&](std::string_view name, std::string value) {
         reason.params.push_back({std::string(name), std::move(value)});
     };
-    add(word_of(of.bound), of.name);
+    add(word_of(of), of.name);
     if (!of.at.empty()) add("at", of.at);
     if (of.bound != ReasonCode::license_short && of.bound != ReasonCode::array_limit)
-        add("what", of.devices ? "devices" : "jobs");
+        add("what", std::string(what_counts(of)));
     add("needed", amount_text(of, needed));
     if (reason.code != ReasonCode::license_too_few) add("used", amount_text(of, used));
     add("limit", amount_text(of, limit));
@@ -144,11 +151,11 @@ Reason reason_of_full(const Permit& of, std::int64_t needed, std::int64_t used,
 
 Reason remedy_of_full(const Permit& of, std::int64_t missing) {
     return {ReasonCode::raise_limit,
-            {{"of", of.devices ? std::string(word_of(of.bound)) + " limit of devices of"
+            {{"of", of.devices ? std::string(word_of(of)) + " limit of devices of"
                     : of.bound == ReasonCode::license_short ? "license"
                     : of.bound == ReasonCode::array_limit
                         ? "maxRunning of array"
-                        : std::string(word_of(of.bound)) + " limit of jobs of"},
+                        : std::string(word_of(of)) + " limit of jobs of"},
              {"name", of.at.empty() ? of.name : of.name + " in " + of.at},
              {"missing", amount_text(of, missing)}}};
 }

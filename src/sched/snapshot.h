@@ -65,6 +65,12 @@ struct WaitingLine {
     Instant submitted{};
     bool forced = false;
 };
+// In what words a counter is told: whose it is (license, array, project, queue, user), what it
+// counts (devices, licenses, jobs), and so much of that.
+std::string_view word_of(const Permit& counter);
+std::string_view what_counts(const Permit& counter);
+std::string amount_text(const Permit& counter, std::int64_t amount);
+
 // A counter beside devices. of.limit: as somebody who waits or was placed last met it.
 struct CounterLine {
     Permit of{};

@@ -93,17 +93,11 @@ void StateMeters::measure_capacity(const core::State& state) {
         if (line.of.bound == model::ReasonCode::user_limit ||
             line.of.bound == model::ReasonCode::array_limit)
             continue;  // as many as there are users and arrays
-        const bool license = line.of.bound == model::ReasonCode::license_short;
-        const char* of = license                                           ? "license"
-                         : line.of.bound == model::ReasonCode::queue_limit ? "queue"
-                                                                           : "project";
         const double unit = line.of.devices ? 1000 : 1;
         add("tandem_counted_held", "Held of licenses and of limits of projects and queues.",
-            {{"of", of},
+            {{"of", std::string(sched::word_of(line.of))},
              {"name", line.of.name},
-             {"counts", license           ? "licenses"
-                        : line.of.devices ? "devices"
-                                          : "jobs"}},
+             {"counts", std::string(sched::what_counts(line.of))}},
             static_cast<double>(line.used) / unit);
     }
     for (const auto& [id, node] : state.table<model::Node>().rows()) {
