@@ -147,12 +147,14 @@ class BackupRestore(unittest.TestCase):
         self.assertEqual(self.it.recount(), "")
 
     def test_task_of_before_that_ends_by_itself_ends_its_job(self) -> None:
-        self.it.submit(job("short", shell("sleep 2; exit 3")))
+        go = self.it.folder / "go"
+        self.it.submit(job("short", shell(f"while [ ! -e {go} ]; do sleep 0.1; done; exit 3")))
         self.it.wait_phase("short", "running")
         self.back_up()
         self.restore()
         self.it.restart()
-        self.assertEqual(self.it.phase("short"), "running")
+        self.it.wait_phase("short", "unknown")
+        go.touch()
         ended = self.it.wait_phase("short", "failed")
         self.assertEqual(ended["status"]["reason"]["params"]["code"], "3")
 
