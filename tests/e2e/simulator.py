@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from installation import TANDEM  # noqa: E402
 
-VERBS = ("backfill", "deadlines", "jobs", "place", "run")
+VERBS = ("backfill", "deadlines", "jobs", "kueue", "place", "run", "what-if")
 
 
 def ask(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,8 @@ class Simulator(unittest.TestCase):
                              (("jobs", "--trace", "x", "--policy", "luck"), "--policy"),
                              (("jobs", "--trace", "x", "--trace", "y"), "--trace"), (("jobs", "--trace", "x", "--fast"), "--fast"),
                              (("backfill", "--trace", "x", "--nodes", "4"), "--format"), (("deadlines", "--trace", "x"), "--curves"),
-                             (("--seed", "1", "--seeds", "2"), "--seed"), (("--seeds", "0"), "--seeds"), (("run",), "WORKLOAD")):
+                             (("--seed", "1", "--seeds", "2"), "--seed"), (("--seeds", "0"), "--seeds"), (("run",), "WORKLOAD"),
+                             (("what-if",), "--history")):
             with self.subTest(words):
                 refused = ask(*words)
                 self.assertEqual((refused.returncode, refused.stdout), (2, ""))

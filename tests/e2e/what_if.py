@@ -6,6 +6,7 @@ nothing; `why` says when a start is expected and on what that rests."""
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import unittest
@@ -115,6 +116,57 @@ spec:
         told = json.loads(self.it.tandem("what-if", "-f", str(change), "-o", "json"))
         self.assertEqual(self.work(told, "waits")["start"]["at"], told["at"])
         self.assertIn("job/waits", self.it.tandem("what-if"))
+
+    def replay(self, history: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.it.run("sim", "what-if", "--history", str(history), *words)
+
+    def test_an_exported_history_is_replayed_under_a_change(self) -> None:
+        for i in range(4):
+            past = job(f"past-{i}", shell("sleep 1.5"), replicas=2)
+            past["metadata"]["labels"] = {"class": "wide"}
+            self.it.submit(past)
+        for i in range(4):
+            self.it.wait_phase(f"past-{i}", "succeeded")
+        history, change = self.it.folder / "history.ndjson", self.it.folder / "change.yaml"
+        self.it.tandem("admin", "export-history", str(history))
+        change.write_text(f"kind: WhatIf\nspec: {{addNodes: [{{name: extra, count: 3, like: {self.node}}}]}}\n")
+        told = json.loads(self.replay(history, "--change", str(change)).stdout)
+        before, after = told["before"], told["after"]
+        self.assertEqual([(one["jobs"], one["finished"], one["refused"]) for one in (before, after)], [(4, 4, 0)] * 2)
+        # Two at a time ran one after the other; now all of them find room.
+        self.assertGreater(before["waitSeconds"]["max"], after["waitSeconds"]["max"])
+        self.assertEqual((before["devices"], after["devices"]), (2, 8))
+        self.assertGreater(before["usedPerMille"], 800)
+        [wide] = before["classes"]
+        self.assertEqual((wide["class"], wide["started"], wide["usedPerMille"]), ("wide", 4, before["usedPerMille"]))
+        self.assertEqual(sum(one["jobs"] for one in wide["waits"]), 4)
+        real = [self.it.job(f"past-{i}")["status"] for i in range(4)]
+        ran = sum((datetime.fromisoformat(one["finished"]) - datetime.fromisoformat(one["started"])).total_seconds() for one in real)
+        self.assertAlmostEqual(wide["deviceSeconds"], 2 * ran, delta=3)
+        self.assertEqual(list(json.loads(self.replay(history).stdout)), ["before"])
+        for spec, field in (("drain: [nowhere]", "drain[0]"), ("colour: red", "colour"), ("priorities: [{name: x, priority: 1}]", "priorities[0].name")):
+            change.write_text(f"kind: WhatIf\nspec: {{{spec}}}\n")
+            refused = self.replay(history, "--change", str(change))
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn(field, refused.stderr)
+        self.wrong_files_are_refused_by_line(history)
+
+    def wrong_files_are_refused_by_line(self, history: Path) -> None:
+        lines = history.read_text().splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith('{"change"') and '"kind":"Job"' in line)
+        bad = self.it.folder / "bad.ndjson"
+        changed = json.loads(lines[at])
+        del changed["change"]["now"]
+        for line, said in ((lines[at][:80], ""), ('{"colour":1}', "is no line of an exported history"),
+                           (json.dumps(changed, separators=(",", ":")), "change.now"),
+                           (lines[at].replace('"roles"', '"rolls"'), "spec.rolls")):
+            with self.subTest(line[:60]):
+                bad.write_text("\n".join([*lines[:at], line, *lines[at + 1:]]))
+                refused = self.replay(bad)
+                self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+                self.assertIn(f"bad.ndjson: line {at + 1}: {said}", refused.stderr)
+        bad.write_text("")
+        self.assertIn("begins with a segment", self.replay(bad).stderr)
 
     def test_bad_questions_are_named(self) -> None:
         for question, field in [({"horizon": "32d"}, "horizon"), ({"drain": ["nowhere"]}, "drain[0]"),

@@ -25,6 +25,7 @@ constexpr Verb verbs[] = {
     {"kueue", "a load of Kueue's generator, by the server's core", sim_kueue},
     {"place", "pods of a trace on nodes, by placement policies", sim_place},
     {"run", "a workload file, with what it expects", sim_run},
+    {"what-if", "a server's exported history, as it was and under a change", sim_what_if},
 };
 
 int act(const std::vector<std::string>& words) {

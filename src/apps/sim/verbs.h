@@ -18,6 +18,7 @@ int sim_jobs(const std::vector<std::string>& words);
 int sim_backfill(const std::vector<std::string>& words);
 int sim_deadlines(const std::vector<std::string>& words);
 int sim_kueue(const std::vector<std::string>& words);
+int sim_what_if(const std::vector<std::string>& words);
 int sim_place(const std::vector<std::string>& words);
 
 }  // namespace tandem::apps

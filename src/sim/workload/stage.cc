@@ -97,6 +97,8 @@ void Stage::play_until(Instant end) {
             agenda_.erase(agenda_.begin());
             if (const auto* seen = std::get_if<model::CheckpointSeen>(&inputs.back()))
                 note_checkpoint(*seen);
+            if (const auto* exit = std::get_if<model::TaskExited>(&inputs.back()))
+                note_end(*exit);
         }
         if (inputs.empty()) inputs.push_back(model::TimerFired{});
         run_batch(std::move(inputs));
@@ -109,6 +111,7 @@ void Stage::run_batch(std::vector<model::Input> inputs) {
         driver_->run(std::move(inputs), {.now = now_, .seed = seed_from(++seeds_)});
     if (result != core::BatchResult::committed && violation_.empty())
         violation_ = "a batch was not committed";
+    if (watcher_) watcher_();
 }
 
 core::CommitOutcome Stage::commit(const model::BatchRecord& record) {
@@ -167,7 +170,10 @@ void Stage::start(const model::StartTask& start) {
     const model::Job* job = driver_->state().table<model::Job>().find_uid(start.task.uid);
     if (job == nullptr) return;
     const std::string& name = job->meta.name;
-    tasks_[start.task] = {.job = name, .started = now_, .resumed = saved_[name]};
+    std::int64_t milli = 0;
+    for (const model::DeviceShare& share : start.devices) milli += share.milli;
+    tasks_[start.task] = {
+        .job = name, .milli = milli, .started = now_, .resumed = saved_[name]};
     at(now_, model::TaskStarted{start.task, "handle", "", now_});
     const Behaviour& behaviour = behaviour_of(name);
     if (behaviour.run_time.ms > 0) {
@@ -182,6 +188,18 @@ void Stage::plan_exit(const model::TaskName& task, Instant when, std::int64_t co
     at(when, model::TaskExited{.task = task,
                                .exit = {.code = code, .signal = 0, .at = std::max(when, now_)},
                                .start_error = {}});
+}
+
+void Stage::note_end(const model::TaskExited& exit) {
+    const auto found = tasks_.find(exit.task);
+    if (found != tasks_.end() && !found->second.ended) found->second.ended = now_;
+}
+
+std::vector<TaskSeen> Stage::tasks() const {
+    std::vector<TaskSeen> seen;
+    for (const auto& [name, task] : tasks_)
+        seen.push_back({task.job, task.milli, task.started, task.ended});
+    return seen;
 }
 
 void Stage::note_checkpoint(const model::CheckpointSeen& seen) {

@@ -5,8 +5,10 @@
 // owner.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +26,12 @@ struct EvictionSeen {
 struct StartSeen {
     Instant at{};
     std::string job{};
+};
+struct TaskSeen {
+    std::string job{};
+    std::int64_t milli = 0;  // of devices
+    Instant started{};
+    std::optional<Instant> ended{};
 };
 
 class Stage : private core::Store,
@@ -48,7 +56,11 @@ class Stage : private core::Store,
     Instant now() const { return now_; }
     const std::vector<EvictionSeen>& evictions() const { return evictions_; }
     const std::vector<StartSeen>& starts() const { return starts_; }
+    // All that ever ran, in order of their names.
+    std::vector<TaskSeen> tasks() const;
     std::int64_t batches() const { return batches_; }
+    // Called after each batch; an empty one ends that.
+    void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
     // The first rule that broke; empty when none did.
     const std::string& violation() const { return violation_; }
 
@@ -71,13 +83,16 @@ class Stage : private core::Store,
 
     struct Task {
         std::string job{};
+        std::int64_t milli = 0;
         Instant started{};
         Duration resumed{};  // work that it did not have to do again
         bool leaving = false;
+        std::optional<Instant> ended{};
     };
     void start(const model::StartTask& start);
     void stop(const model::StopTask& stop);
     void plan_exit(const model::TaskName& task, Instant at, std::int64_t code);
+    void note_end(const model::TaskExited& exit);
     void note_checkpoint(const model::CheckpointSeen& seen);
     void plan_checkpoint(const model::TaskName& task, std::int64_t step);
     const Behaviour& behaviour_of(const std::string& job) const;
@@ -101,6 +116,7 @@ class Stage : private core::Store,
     std::optional<Error> refused_{};
     std::string violation_{};
     Behaviour plain_{};
+    std::function<void()> watcher_{};
 };
 
 }  // namespace tandem::sim
