@@ -13,6 +13,7 @@ import unittest
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from installation import JOBS, Installation, job, shell, until  # noqa: E402
@@ -127,10 +128,10 @@ spec:
             self.it.submit(past)
         for i in range(4):
             self.it.wait_phase(f"past-{i}", "succeeded")
-        history, change = self.it.folder / "history.ndjson", self.it.folder / "change.yaml"
+        history, change, page = (self.it.folder / name for name in ("history.ndjson", "change.yaml", "page.html"))
         self.it.tandem("admin", "export-history", str(history))
         change.write_text(f"kind: WhatIf\nspec: {{addNodes: [{{name: extra, count: 3, like: {self.node}}}]}}\n")
-        told = json.loads(self.replay(history, "--change", str(change)).stdout)
+        told = json.loads(self.replay(history, "--change", str(change), "--json", "--html", str(page)).stdout)
         before, after = told["before"], told["after"]
         self.assertEqual([(one["jobs"], one["finished"], one["refused"]) for one in (before, after)], [(4, 4, 0)] * 2)
         # Two at a time ran one after the other; now all of them find room.
@@ -143,7 +144,14 @@ spec:
         real = [self.it.job(f"past-{i}")["status"] for i in range(4)]
         ran = sum((datetime.fromisoformat(one["finished"]) - datetime.fromisoformat(one["started"])).total_seconds() for one in real)
         self.assertAlmostEqual(wide["deviceSeconds"], 2 * ran, delta=3)
-        self.assertEqual(list(json.loads(self.replay(history).stdout)), ["before"])
+        self.assertEqual(list(json.loads(self.replay(history, "--json").stdout)), ["before"])
+        table = self.replay(history, "--change", str(change)).stdout
+        self.assertRegex(table, r"started of jobs +4 of 4 +4 of 4")
+        self.assertRegex(table, r"(?m)^devices +2 +8$")
+        self.assertRegex(table, r"(?m)^wide$")
+        root = ElementTree.parse(page).getroot()
+        makespans = [int(cell.get("data-value", "")) for cell in root.iter() if cell.get("data-of") == "makespanSeconds"]
+        self.assertEqual(makespans, [before["makespanSeconds"], after["makespanSeconds"]])
         for spec, field in (("drain: [nowhere]", "drain[0]"), ("colour: red", "colour"), ("priorities: [{name: x, priority: 1}]", "priorities[0].name")):
             change.write_text(f"kind: WhatIf\nspec: {{{spec}}}\n")
             refused = self.replay(history, "--change", str(change))

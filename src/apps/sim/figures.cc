@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "base/wide.h"
+#include "sim/workload/report_json.h"
 
 namespace tandem::apps {
 
@@ -44,6 +46,23 @@ Status write_text(const std::string& path, const std::string& text) {
     const bool closed = file && std::fclose(file) == 0;
     if (written && closed) return {};
     return fail(ErrorCode::invalid, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+void add_html(CLI::App& app, std::string& path) {
+    app.add_option("--html", path, "also writes a page with plots of it, a file on its own");
+}
+
+Status write_page(const std::string& path, const sim::ReportPage& page) {
+    return path.empty() ? Status{} : write_text(path, sim::render_page(page));
+}
+
+std::string series_of(const sim::ChronicleFigures& figures) {
+    std::string text;
+    codec::JsonWriter json(text);
+    json.begin_object();
+    sim::write_chronicle(json, figures);
+    json.end_object();
+    return text;
 }
 
 }  // namespace tandem::apps

@@ -7,6 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sim/workload/report_html.h"
+
+namespace CLI {
+class App;
+}
 
 namespace tandem::apps {
 
@@ -21,5 +26,11 @@ void print_figures(const std::vector<Figure>& figures, bool as_json);
 std::string render_fraction(std::int64_t numerator, std::int64_t denominator, int digits);
 // Writes a file whole; the error names it.
 Status write_text(const std::string& path, const std::string& text);
+
+// The option --html FILE, and what it asks for; nothing when the path is empty.
+void add_html(CLI::App& app, std::string& path);
+Status write_page(const std::string& path, const sim::ReportPage& page);
+// The figures of a chronicle as one JSON object.
+std::string series_of(const sim::ChronicleFigures& figures);
 
 }  // namespace tandem::apps

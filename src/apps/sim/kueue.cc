@@ -16,6 +16,7 @@ namespace {
 
 struct Question {
     std::string file{};
+    std::string html{};
     bool json = false;
 };
 
@@ -37,6 +38,10 @@ Result<bool> answer(const Question& question) {
         {"topology", load->constrained ? "read and not applied" : "none", true}};
     for (const auto& [name, row] : report.classes)
         figures.push_back({"admission_s." + name, render_fraction(row.wait_ms, row.count * 1000, 3)});
+    if (question.json) figures.push_back({"series", series_of(report.figures)});
+    TANDEM_TRY(write_page(question.html, {.title = "Kueue generator " + question.file,
+                                          .about = "Played by tandem sim kueue under a virtual clock",
+                                          .parts = {{"run", "运行", &report.figures, {}}}}));
     print_figures(figures, question.json);
     if (!report.violation.empty()) fmt::print(stderr, "tandem sim kueue: {}\n", report.violation);
     return report.violation.empty();
@@ -49,6 +54,7 @@ int sim_kueue(const std::vector<std::string>& words) {
                  "tandem sim kueue");
     Question question;
     app.add_option("generator", question.file, "YAML, plain or gzip; - is standard input")->required();
+    add_html(app, question.html);
     app.add_flag("--json", question.json, "one JSON object instead of a table");
     if (const auto code = read_words(app, words)) return *code;
     const Result<bool> done = answer(question);

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "apps/read_words.h"
+#include "apps/sim/figures.h"
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 
@@ -20,14 +21,21 @@ int sim_run(const std::vector<std::string>& words) {
         "expectation "
         "or a rule broke",
         "tandem sim run");
-    std::string file;
+    std::string file, html;
     app.add_option("WORKLOAD", file, "YAML file; - is standard input")->required();
+    add_html(app, html);
     if (const auto code = read_words(app, words)) return *code;
     const auto text = read_trace(file);
     if (!text) return refuse("run", text.error());
     const auto workload = sim::parse_workload(text->text);
     if (!workload) return refuse("run", workload.error());
     const sim::WorkloadReport report = sim::run_workload(*workload);
+    const sim::ReportPage page{.title = workload->name.empty() ? file : workload->name,
+                               .about = workload->about,
+                               .parts = {{"run", "运行", &report.figures, {}}},
+                               .problems = report.problems};
+    if (const Status written = write_page(html, page); !written)
+        return refuse("run", written.error());
     fmt::print("{}\n", report.json);
     for (const std::string& problem : report.problems)
         fmt::print(stderr, "tandem sim run: {}\n", problem);

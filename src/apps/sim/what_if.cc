@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 #include "apps/read_words.h"
+#include "apps/sim/figures.h"
 #include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "codec/manifest.h"
@@ -59,14 +61,38 @@ Result<model::WhatIf> read_change(const std::string& path) {
     return change;
 }
 
-int tell(const sim::History& history, const model::WhatIf* change) {
-    const auto before = sim::replay_history(history, {});
-    if (!before) return refuse("what-if", plain(before.error()));
-    if (change == nullptr) return fmt::print("{}\n", sim::render_replay(*before, nullptr)), 0;
-    const auto after = sim::replay_history(history, *change);
-    if (!after) return refuse("what-if", plain(after.error()));
-    fmt::print("{}\n", sim::render_replay(*before, &*after));
-    return 0;
+struct Question {
+    std::string history{};
+    std::string change{};
+    std::string html{};
+    bool json = false;
+};
+
+Status tell(const Question& question, const sim::ReplayFigures& before,
+            const sim::ReplayFigures* after) {
+    TANDEM_TRY(write_page(question.html, sim::page_of(before, after)));
+    const std::string text =
+        question.json ? sim::render_replay(before, after) + "\n" : sim::render_table(before, after);
+    std::fputs(text.c_str(), stdout);
+    return {};
+}
+
+Result<sim::ReplayFigures> replay(const sim::History& history, const model::WhatIf& change) {
+    auto figures = sim::replay_history(history, change);
+    if (!figures) return std::unexpected(plain(figures.error()));
+    return figures;
+}
+
+Status answer(const Question& question) {
+    TANDEM_LET(history, read_history(question.history));
+    if (question.change.empty()) {
+        TANDEM_LET(before, replay(history, {}));
+        return tell(question, before, nullptr);
+    }
+    TANDEM_LET(change, read_change(question.change));
+    TANDEM_LET(before, replay(history, {}));
+    TANDEM_LET(after, replay(history, change));
+    return tell(question, before, &after);
 }
 
 }  // namespace
@@ -75,20 +101,18 @@ int sim_what_if(const std::vector<std::string>& words) {
     CLI::App app(
         "Replays the history that a server exported (tandem admin export-history FILE), every job\n"
         "at its time and for as long as it really ran, as it was and under other machines, queues\n"
-        "or priorities. Prints one JSON object",
+        "or priorities",
         "tandem sim what-if");
-    std::string history_file;
-    std::string change_file;
-    app.add_option("--history", history_file, "exported history, NDJSON, plain or gzip")
+    Question question;
+    app.add_option("--history", question.history, "exported history, NDJSON, plain or gzip")
         ->required();
-    app.add_option("--change", change_file, "what differs: as for tandem what-if -f");
+    app.add_option("--change", question.change, "what differs: as for tandem what-if -f");
+    add_html(app, question.html);
+    app.add_flag("--json", question.json, "one JSON object instead of a table");
     if (const auto code = read_words(app, words)) return *code;
-    const auto history = read_history(history_file);
-    if (!history) return refuse("what-if", history.error());
-    if (change_file.empty()) return tell(*history, nullptr);
-    const auto change = read_change(change_file);
-    if (!change) return refuse("what-if", change.error());
-    return tell(*history, &*change);
+    if (const Status answered = answer(question); !answered)
+        return refuse("what-if", answered.error());
+    return 0;
 }
 
 }  // namespace tandem::apps

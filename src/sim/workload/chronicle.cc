@@ -13,6 +13,8 @@ namespace {
 
 using model::Job;
 
+constexpr std::int64_t rows_looked_at_will = 2'000'000;
+
 std::string class_of(const Job& job) {
     const auto label = job.meta.labels.find("class");
     return label == job.meta.labels.end() ? job.spec.queue : label->second;
@@ -32,6 +34,34 @@ std::set<std::string> queues_with_waiters(const std::vector<sched::QueueLine>& l
         for (std::string at = line.queue; !at.empty() && found.insert(at).second;) at = parents[at];
     }
     return found;
+}
+
+// A queue that has nothing yet has a line without a flavor: here one of each that it may have.
+std::vector<sched::QueueLine> lines_by_flavor(const core::State& state) {
+    std::vector<sched::QueueLine> lines = state.planner.queue_lines();
+    std::set<std::string> flavors;
+    for (const sched::PoolLine& pool : state.planner.pool_lines()) flavors.insert(pool.flavor);
+    std::vector<sched::QueueLine> told;
+    for (sched::QueueLine& line : lines) {
+        const model::Queue* queue = state.table<model::Queue>().find_named(line.queue);
+        if (!line.flavor.empty() || queue == nullptr) {
+            told.push_back(line);
+            continue;
+        }
+        for (const std::string& flavor : flavors) {
+            const auto quota = std::ranges::find_if(queue->spec.quotas, [&](const auto& one) {
+                return one.flavor == flavor || one.flavor == "*";
+            });
+            if (quota == queue->spec.quotas.end() && !queue->spec.quotas.empty()) continue;
+            line.flavor = flavor;
+            if (quota != queue->spec.quotas.end()) {
+                line.nominal = quota->nominal;
+                line.weight = quota->weight;
+            }
+            told.push_back(line);
+        }
+    }
+    return told;
 }
 
 }  // namespace
@@ -77,12 +107,14 @@ void Chronicle::note_flavors(Curves::Values& values) {
 }
 
 void Chronicle::note_queues(Curves::Values& values) {
-    const std::vector<sched::QueueLine> lines = stage_.state().planner.queue_lines();
+    const std::vector<sched::QueueLine> lines = lines_by_flavor(stage_.state());
     const std::set<std::string> waited = queues_with_waiters(lines);
     std::set<std::string> contested;  // parents
     std::map<std::string, std::int64_t> waiting;
+    std::set<std::string> inner;  // theirs is that of all below
     for (const sched::QueueLine& line : lines) {
         waiting[line.queue] = line.waiting;
+        inner.insert(line.parent);
         if (waited.contains(line.queue)) contested.insert(line.parent);
         queues_[{line.queue, line.flavor}] = {line.parent, line.nominal, line.weight};
     }
@@ -96,16 +128,19 @@ void Chronicle::note_queues(Curves::Values& values) {
         values[of_queue(CurveOf::contested_borrowed, line)] = line.borrowed;
     }
     std::int64_t all = 0;
-    for (const auto& [queue, count] : waiting) all += count;
+    for (const auto& [queue, count] : waiting) all += inner.contains(queue) ? 0 : count;
     values[{CurveOf::waiting, {}, {}}] = all * 1000;
 }
 
 void Chronicle::note_fragments(Curves::Values& values) {
     const std::int64_t bucket = (stage_.now() - begin_).ms / curves_.width().ms;
-    if (bucket != bucket_looked_) {
+    if (bucket != bucket_looked_ || rows_looked_ < rows_looked_at_will) {
         bucket_looked_ = bucket;
+        const core::State& state = stage_.state();
+        rows_looked_ += static_cast<std::int64_t>(state.table<model::Replica>().rows().size() +
+                                                  state.table<Job>().rows().size());
         fragments_.clear();
-        for (const auto& [flavor, milli] : measure_fragments(stage_.state()))
+        for (const auto& [flavor, milli] : measure_fragments(state))
             fragments_[{CurveOf::fragmented, flavor, {}}] = milli;
     }
     values.insert(fragments_.begin(), fragments_.end());
@@ -182,7 +217,8 @@ void Chronicle::tell_classes(ChronicleFigures& figures) const {
     std::map<std::string, ClassFigures> classes;
     for (const auto& [id, job] : stage_.state().table<Job>().rows()) {
         if (job.spec.array) continue;  // its elements are jobs
-        ClassFigures& one = classes[class_of(job)];
+        const auto told = classes_.find(job.meta.name);
+        ClassFigures& one = classes[told == classes_.end() ? class_of(job) : told->second];
         one.jobs += 1;
         one.evictions += evictions[job.meta.name];
         one.used_ms += used[job.meta.name];

@@ -6,7 +6,8 @@
 //
 // A class is the job's label "class", or else its queue. A wait is the time from a job's creation
 // to its first start. Fragmentation is that of sched/mix.h (Weng et al., USENIX ATC 2023), with all
-// jobs submitted so far as what is typical; it is measured once in each bucket of the curves.
+// jobs submitted so far as what is typical; it is measured after every batch, in
+// large worlds once in each bucket of the curves.
 // Contested: while somebody waits in a queue of the same parent.
 // Units: milli-devices, milliseconds, parts of a thousand. Thread rule: one owner; the stage must
 // outlive it.
@@ -77,6 +78,8 @@ class Chronicle {
     Chronicle(const Chronicle&) = delete;
     Chronicle& operator=(const Chronicle&) = delete;
 
+    // Counts a job to this class, whatever it says itself.
+    void classify(const std::string& job, const std::string& name) { classes_[job] = name; }
     // Ends with the stage's time, or with the last change when nothing is in use any more.
     ChronicleFigures close();
 
@@ -98,7 +101,9 @@ class Chronicle {
     Instant begin_{};
     Curves curves_;
     std::int64_t bucket_looked_ = -1;
+    std::int64_t rows_looked_ = 0;
     Curves::Values fragments_{};
+    std::map<std::string, std::string> classes_{};                   // by job
     std::map<std::pair<std::string, std::string>, Queue> queues_{};  // by name and flavor, as last
 };
 

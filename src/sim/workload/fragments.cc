@@ -69,7 +69,9 @@ std::map<std::string, std::int64_t> measure_fragments(const core::State& state) 
     for (const auto& [id, node] : state.table<model::Node>().rows())
         for (const model::Device& device : node.status.devices)
             capacity[numbers.at(device.flavor)] += 1000;
-    const sched::TypicalMix mix(asked_for(state, numbers), capacity);
+    const std::vector<sched::MixCount> asked = asked_for(state, numbers);
+    if (asked.empty()) return {};
+    const sched::TypicalMix mix(asked, capacity);
     Held held = held_on(state);
     std::map<std::string, Wide> parts;
     for (const auto& [id, node] : state.table<model::Node>().rows()) {

@@ -23,6 +23,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/object.h"
+#include "sim/workload/chronicle.h"
 
 namespace tandem::sim {
 
@@ -72,6 +73,7 @@ struct KueueReport {
     std::int64_t evictions = 0;
     std::int64_t batches = 0;
     std::map<std::string, KueueClass> classes{};
+    ChronicleFigures figures{};
 };
 KueueReport play_kueue(const KueueLoad& load);
 

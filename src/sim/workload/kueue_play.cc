@@ -69,6 +69,7 @@ void sum_up(const Stage& stage, const KueueLoad& load, Instant begin, KueueRepor
 
 KueueReport play_kueue(const KueueLoad& load) {
     Stage stage(checked_every);
+    Chronicle chronicle(stage);
     KueueReport report;
     add_nodes(stage, load);
     if (const auto refused = stage.submit(make_queues(load))) {
@@ -82,6 +83,7 @@ KueueReport play_kueue(const KueueLoad& load) {
         std::vector<model::Action> actions;
         for (; i < load.work.size() && load.work[i].created == created; ++i) {
             stage.behave(load.work[i].name, {.run_time = load.work[i].run_time});
+            chronicle.classify(load.work[i].name, load.work[i].class_name);
             actions.push_back(model::ApplyObject{.object = make_job(load, load.work[i]),
                                                  .mode = model::ApplyMode::create});
         }
@@ -93,6 +95,7 @@ KueueReport play_kueue(const KueueLoad& load) {
     if (!over && report.violation.empty()) report.violation = "not all work came to an end";
     report.evictions = static_cast<std::int64_t>(stage.evictions().size());
     report.batches = stage.batches();
+    report.figures = chronicle.close();
     sum_up(stage, load, begin, report);
     return report;
 }

@@ -13,6 +13,7 @@
 #include "model/what_if.h"
 #include "sim/workload/chronicle.h"
 #include "sim/workload/history.h"
+#include "sim/workload/report_html.h"
 
 namespace tandem::sim {
 
@@ -33,6 +34,10 @@ Result<ReplayFigures> replay_history(const History& history, const model::WhatIf
 
 // Members of the object that `json` is in: the sums, and those of report_json.h.
 void write_replay(codec::JsonWriter& json, const ReplayFigures& figures);
+std::vector<ReportSum> sums_of(const ReplayFigures& figures);
+// Was and would be beside each other, a line a figure; classes below.
+std::string render_table(const ReplayFigures& before, const ReplayFigures* after);
+ReportPage page_of(const ReplayFigures& before, const ReplayFigures* after);
 // One JSON object: {"before": {...}, "after": {...}}; without a change only "before".
 std::string render_replay(const ReplayFigures& before, const ReplayFigures* after);
 

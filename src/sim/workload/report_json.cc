@@ -72,7 +72,7 @@ void write_class(JsonWriter& json, const ClassFigures& one, Wide capacity) {
     const auto spread = spread_of(one.waits_ms);
     for (std::size_t i = 0; i < spread.size(); ++i) {
         json.begin_object();
-        if (i < wait_bounds.size()) number(json, "upToSeconds", wait_bounds[i]);
+        if (i < wait_bounds.size()) number(json, "underSeconds", wait_bounds[i]);
         number(json, "jobs", spread[i]);
         json.end_object();
     }
@@ -87,7 +87,7 @@ std::array<std::int64_t, wait_bounds.size() + 1> spread_of(
     std::array<std::int64_t, wait_bounds.size() + 1> spread{};
     for (const std::int64_t wait : waits_ms) {
         const auto* range = std::ranges::find_if(
-            wait_bounds, [wait](std::int64_t bound) { return wait < (bound + 1) * 1000; });
+            wait_bounds, [wait](std::int64_t bound) { return wait < bound * 1000; });
         spread[static_cast<std::size_t>(range - wait_bounds.begin())] += 1;
     }
     return spread;

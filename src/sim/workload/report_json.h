@@ -8,7 +8,7 @@
 //             borrowedDeviceSeconds, shareOfUsePerMille, shareOfBorrowedPerMille,
 //             shareByWeightPerMille}],
 //   classes: [{class, jobs, started, ended, evictions, deviceSeconds, usedPerMille,
-//              waitSeconds: {mean, p50, p95, p99, max}, waits: [{upToSeconds, jobs}, ...]}]
+//              waitSeconds: {mean, p50, p95, p99, max}, waits: [{underSeconds, jobs}, ...]}]
 // In "waits" each job that started counts once, in the first range that it fits; the last has no
 // bound. Devices are milli-devices. Thread rule: pure functions.
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace tandem::sim {
 
-// Ranges of waits, seconds.
+// Ranges of waits: shorter than so many seconds.
 inline constexpr std::array<std::int64_t, 13> wait_bounds{
-    0, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21'600, 86'400, 604'800};
+    1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 21'600, 86'400, 604'800};
 // By range; one more than bounds.
 std::array<std::int64_t, wait_bounds.size() + 1> spread_of(
     const std::vector<std::int64_t>& waits_ms);

@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "codec/json_writer.h"
 #include "core/jobs.h"
+#include "sim/workload/report_json.h"
 #include "sim/workload/stage.h"
 
 namespace tandem::sim {
@@ -54,6 +55,7 @@ model::NodeReported report_of(const AddNodes& nodes, const std::string& name) {
 
 struct Runner {
     Stage stage{};
+    Chronicle chronicle{stage};
     std::string here{};  // the operation
     std::vector<std::string> problems{};
     std::set<std::string> submitted{};
@@ -352,7 +354,7 @@ WorkloadReport run_workload(const Workload& workload) {
     Runner runner;
     const Instant begin = runner.stage.now();
     runner.run(workload);
-    WorkloadReport report{.problems = runner.problems};
+    WorkloadReport report{.problems = runner.problems, .figures = runner.chronicle.close()};
     codec::JsonWriter writer(report.json);
     writer.begin_object();
     writer.key("name");
@@ -369,6 +371,7 @@ WorkloadReport run_workload(const Workload& workload) {
     writer.begin_array();
     for (const std::string& problem : report.problems) writer.text(problem);
     writer.end_array();
+    write_chronicle(writer, report.figures);
     writer.end_object();
     return report;
 }
