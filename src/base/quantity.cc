@@ -73,8 +73,8 @@ constexpr std::array<Suffix, 9> byte_suffixes{{{"", 1},
                                                {"T", 1'000'000'000'000}}};
 
 std::string render_scaled(std::int64_t value, std::int64_t scale, int digits) {
-    std::string text =
-        fmt::format("{}{}", value < 0 ? "-" : "", (value < 0 ? -value : value) / scale);
+    std::string text = value < 0 ? "-" : "";
+    text += std::to_string((value < 0 ? -value : value) / scale);
     const std::int64_t fraction = (value < 0 ? -value : value) % scale;
     if (fraction == 0) return text;
     std::string tail = fmt::format("{:0{}}", fraction, digits);
@@ -141,11 +141,12 @@ std::string render_micro(std::int64_t micro) {
 }
 
 std::string render_bytes(std::int64_t bytes) {
+    if (bytes == 0) return "0";
     for (const char* name : {"Ti", "Gi", "Mi", "Ki"})
         for (const Suffix& suffix : byte_suffixes)
             if (suffix.name == name && bytes >= suffix.scale && bytes % suffix.scale == 0)
-                return fmt::format("{}{}", bytes / suffix.scale, name);
-    return fmt::format("{}", bytes);
+                return std::to_string(bytes / suffix.scale) + name;
+    return std::to_string(bytes);
 }
 
 Result<std::int64_t> checked_add(std::int64_t a, std::int64_t b) {

@@ -68,6 +68,11 @@ bool read_digits(std::string_view text, std::size_t at, std::size_t count, int& 
     return true;
 }
 
+void put_digits(std::string& text, std::size_t at, std::size_t count, std::int64_t value) {
+    for (std::size_t i = at + count; i > at; value /= 10)
+        text[--i] = static_cast<char>('0' + value % 10);
+}
+
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
@@ -102,7 +107,8 @@ std::string render_duration(Duration duration) {
     }
     for (const Unit& unit : units) {
         if (rest < unit.ms) continue;
-        text += fmt::format("{}{}", rest / unit.ms, unit.name);
+        text += std::to_string(rest / unit.ms);
+        text += unit.name;
         rest %= unit.ms;
     }
     return text;
@@ -112,9 +118,19 @@ std::string render_instant(Instant at) {
     const std::int64_t days = at.ms >= 0 ? at.ms / 86'400'000 : (at.ms - 86'399'999) / 86'400'000;
     const std::int64_t in_day = at.ms - days * 86'400'000;
     const Date date = date_of(days);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", date.year, date.month,
-                       date.day, in_day / 3'600'000, in_day / 60'000 % 60, in_day / 1000 % 60,
-                       in_day % 1000);
+    if (date.year < 0 || date.year > 9999)
+        return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", date.year, date.month,
+                           date.day, in_day / 3'600'000, in_day / 60'000 % 60, in_day / 1000 % 60,
+                           in_day % 1000);
+    std::string text = "0000-00-00T00:00:00.000Z";  // by hand: every stored row has several
+    put_digits(text, 0, 4, date.year);
+    put_digits(text, 5, 2, date.month);
+    put_digits(text, 8, 2, date.day);
+    put_digits(text, 11, 2, in_day / 3'600'000);
+    put_digits(text, 14, 2, in_day / 60'000 % 60);
+    put_digits(text, 17, 2, in_day / 1000 % 60);
+    put_digits(text, 20, 3, in_day % 1000);
+    return text;
 }
 
 Result<Instant> parse_instant(std::string_view text) {

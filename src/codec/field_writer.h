@@ -58,7 +58,7 @@ class FieldWriter {
     template <class T>
     void field(std::string_view name, const T& value, const Hint& hint = {}) {
         if (!hint.keep && is_empty_value(value)) return;
-        json_.key(name);
+        json_.member(name);
         put(value);
     }
     template <class T>
@@ -70,15 +70,15 @@ class FieldWriter {
         if (audience_ == Audience::record) field(name, value);
     }
     void milli(std::string_view name, std::int64_t value, const Hint& = {}) {
-        json_.key(name);
+        json_.member(name);
         json_.text(render_milli(value));
     }
     void bytes(std::string_view name, std::int64_t value, const Hint& = {}) {
-        json_.key(name);
+        json_.member(name);
         json_.text(render_bytes(value));
     }
     void quota(std::string_view name, std::int64_t value, const Hint& = {}) {
-        json_.key(name);
+        json_.member(name);
         json_.text(value == model::unlimited ? "unlimited" : render_milli(value));
     }
 
@@ -110,7 +110,7 @@ class FieldWriter {
     template <class T>
     void put_variant(const T& value) {
         json_.begin_object();
-        json_.key("type");
+        json_.member("type");
         json_.text(model::EnumNames<T>::values[value.index()]);
         std::visit([this](const auto& body) { describe(*this, body); }, value);
         json_.end_object();

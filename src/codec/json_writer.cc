@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/json_writer.h"
 
+#include <array>
 #include <charconv>
 
 #include "codec/document.h"
@@ -10,9 +11,15 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
+// Of ASCII what needs no escape; nothing above it.
+constexpr std::array<bool, 256> plain = [] {
+    std::array<bool, 256> table{};
+    for (int c = 0x20; c < 0x7f; ++c) table[static_cast<std::size_t>(c)] = c != '"' && c != '\\';
+    return table;
+}();
 bool is_plain(char c) {
-    return c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
-}  // chars >= 0x80 are negative
+    return plain[static_cast<unsigned char>(c)];
+}
 
 void append_escape(std::string& out, char c) {
     switch (c) {
@@ -67,6 +74,13 @@ void JsonWriter::key(std::string_view name) {
     separate();
     append_json_text(out_, name);
     out_ += ':';
+    comma_ = false;
+}
+
+void JsonWriter::member(std::string_view name) {
+    out_ += comma_ ? ",\"" : "\"";
+    out_ += name;
+    out_ += "\":";
     comma_ = false;
 }
 

@@ -19,6 +19,7 @@ class JsonWriter {
     void begin_array() { open('['); }
     void end_array() { close(']'); }
     void key(std::string_view name);
+    void member(std::string_view name);  // a key that holds nothing to escape: a name of the program's own
     void text(std::string_view value);
     void number(std::int64_t value);
     void boolean(bool value) { raw(value ? "true" : "false"); }

@@ -107,9 +107,9 @@ void read_object(ReadContext& context, const Place& place, const Value& value, m
 
 void write_object(JsonWriter& json, const model::Object& object, Audience audience) {
     json.begin_object();
-    json.key("apiVersion");
+    json.member("apiVersion");
     json.text(api_version);
-    json.key("kind");
+    json.member("kind");
     json.text(name_of(kind_of(object)));
     FieldWriter writer(json, audience);
     std::visit([&](const auto& body) { describe(writer, body); }, object);

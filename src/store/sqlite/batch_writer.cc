@@ -30,7 +30,13 @@ constexpr std::string_view update_meta =
 constexpr std::string_view put_idempotency =
     "INSERT INTO idempotency(subject, key, at_ms, body) VALUES(?1, ?2, ?3, ?4)";
 
-// Rows are in order of time, so that the oldest are the first; at most ?2 of them go at once.
+// Rows are in order of time, so that the oldest are the first; at most ?2 of them go at once. While the first
+// is young, nothing is looked through.
+constexpr std::string_view oldest_change =
+    "SELECT at_ms, version FROM changes ORDER BY version LIMIT 1";
+constexpr std::string_view oldest_idempotency =
+    "SELECT at_ms FROM idempotency ORDER BY id LIMIT 1";
+constexpr std::string_view oldest_event = "SELECT at_ms FROM events ORDER BY id LIMIT 1";
 constexpr std::string_view newest_forgotten_change =
     "SELECT max(version) FROM (SELECT version, at_ms FROM changes ORDER BY version LIMIT ?2)"
     " WHERE at_ms < ?1 OR version <= ?3";
@@ -161,7 +167,22 @@ Status BatchWriter::write_meta(const model::CoreMeta& meta) {
                std::int64_t{meta.restored});
 }
 
+Result<bool> BatchWriter::begins_before(std::string_view oldest, Instant before) {
+    TANDEM_LET(first, connection_->prepared(oldest));
+    first->start();
+    TANDEM_LET(found, first->step());
+    const bool old = found && first->integer(0) < before.ms;
+    first->reset();
+    return old;
+}
+
 Status BatchWriter::forget_changes(Instant before, std::int64_t version, std::int64_t rows_max) {
+    TANDEM_LET(first, connection_->prepared(oldest_change));
+    first->start();
+    TANDEM_LET(found, first->step());
+    const bool old = found && (first->integer(0) < before.ms || first->integer(1) <= version);
+    first->reset();
+    if (!old) return {};
     TANDEM_LET(newest, connection_->prepared(newest_forgotten_change));
     newest->start(before.ms, rows_max, version);
     TANDEM_TRY(newest->step());
@@ -181,8 +202,12 @@ Status BatchWriter::forget_old(const model::BatchRecord& record) {
     const std::int64_t rows_max = 2 * rows_since_sweep_ + sweep_rows / 10;
     TANDEM_TRY(forget_changes(now - retention_.change_age_max,
                               record.meta.version - retention_.change_rows_max, rows_max));
-    TANDEM_TRY(run(forget_idempotency, (now - retention_.idempotency_age_max).ms, rows_max));
-    TANDEM_TRY(run(forget_events, (now - retention_.event_age_max).ms, rows_max));
+    const Instant answers_from = now - retention_.idempotency_age_max;
+    TANDEM_LET(old_answers, begins_before(oldest_idempotency, answers_from));
+    if (old_answers) TANDEM_TRY(run(forget_idempotency, answers_from.ms, rows_max));
+    const Instant events_from = now - retention_.event_age_max;
+    TANDEM_LET(old_events, begins_before(oldest_event, events_from));
+    if (old_events) TANDEM_TRY(run(forget_events, events_from.ms, rows_max));
     swept_ = now;
     rows_since_sweep_ = 0;
     return {};

@@ -53,6 +53,8 @@ class BatchWriter {
     Status write_accounts(const model::BatchRecord& record);
     Status write_log(const model::BatchRecord& record);
     Status forget_old(const model::BatchRecord& record);
+    // The first row that `oldest` gives is older.
+    Result<bool> begins_before(std::string_view oldest, Instant before);
     Status forget_changes(Instant before, std::int64_t version, std::int64_t rows_max);
     Status require_one_row(const model::Change& change);
     template <class... T>

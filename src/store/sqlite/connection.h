@@ -7,11 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/result.h"
@@ -95,7 +96,12 @@ class Connection {
     };
     explicit Connection(sqlite3* handle) : handle_(handle) {}
     std::unique_ptr<sqlite3, Close> handle_{};
-    std::map<std::string, Statement, std::less<>> kept_{};  // after handle_: finalised before it closes
+    struct TextHash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    };
+    // After handle_: finalised before it closes.
+    std::unordered_map<std::string, Statement, TextHash, std::equal_to<>> kept_{};
 };
 
 // A transaction that is rolled back unless it was committed.
