@@ -351,12 +351,20 @@ int status(const std::vector<std::string>& arguments) {
 
 std::optional<cli::LocalInstallation> find_local() {
     const Home home = Home::find();
+    const bool chosen = !environment_or("TANDEM_HOME", "").empty();
     auto key = read_file(home.admin_key());
-    if (!key) return std::nullopt;
+    if (!key && !chosen) return std::nullopt;
+    cli::LocalInstallation found{.server = "unix:" + home.socket(), .chosen = chosen};
+    if (!key) {
+        found.no_key = fmt::format(
+            "TANDEM_HOME is {}, and {} can't be read: start an installation there with `tandem up`, "
+            "set TANDEM_API_KEY, or unset TANDEM_HOME to use the context",
+            home.root(), home.admin_key());
+        return found;
+    }
     while (!key->empty() && key->back() == '\n') key->pop_back();
-    return cli::LocalInstallation{.server = "unix:" + home.socket(),
-                                  .key = Secret(std::move(*key)),
-                                  .chosen = !environment_or("TANDEM_HOME", "").empty()};
+    found.key = Secret(std::move(*key));
+    return found;
 }
 
 }  // namespace tandem::apps

@@ -168,6 +168,22 @@ TEST_F(CliTest, key_never_goes_to_another_server) {
     EXPECT_FALSE(server_.requests("GET", "/api/v1/whoami").at(0).headers.find("Authorization"));
 }
 
+TEST_F(CliTest, named_installation_without_a_key_is_not_taken_for_another) {
+    environment_.erase("TANDEM_API_KEY");
+    environment_.erase("TANDEM_SERVER");
+    input_ = "td_secret\n";
+    ASSERT_EQ(run({"context", "set", "work", "--server", server_.url(), "--key-file", "-"}), exit_ok)
+        << err_;
+    options_.find_local = [] {
+        return std::optional(LocalInstallation{
+            .server = "unix:/elsewhere", .no_key = "admin.key can't be read", .chosen = true});
+    };
+    server_.on("GET", "/api/v1/whoami", R"({"subject":"x"})");
+    EXPECT_EQ(run({"whoami"}), exit_denied);
+    EXPECT_NE(err_.find("admin.key can't be read"), std::string::npos) << err_;
+    EXPECT_TRUE(server_.requests("GET", "/api/v1/whoami").empty());
+}
+
 TEST_F(CliTest, version_tells_both_sides) {
     server_.on("GET", "/api/v1/version", R"({"version":"0.1.0","gateway":""})");
     ASSERT_EQ(run({"version"}), exit_ok);

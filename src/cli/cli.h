@@ -46,7 +46,8 @@ struct HostVerb {
 // Where the installation of this host is and the key it was given at its first start.
 struct LocalInstallation {
     std::string server{};  // URL
-    Secret key{};
+    Secret key{};          // empty: there is none that can be read, for the reason of `no_key`
+    std::string no_key{};
     bool chosen = false;  // the caller names it (TANDEM_HOME): goes before the current context
 };
 

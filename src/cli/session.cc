@@ -72,6 +72,7 @@ Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& termi
     if (!server.empty())
         found = {.server = server, .key = key_for(server, contexts, local)};
     else if (local && local->chosen)
+        // Without a key too: what was named is never another one.
         found = {.server = local->server, .key = local->key};
     else if (named)
         found = endpoint_of(*named);
@@ -85,6 +86,8 @@ Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& termi
         TANDEM_LET(checked, check_key(std::move(*key)));
         found.key = std::move(checked);
     }
+    if (local && found.server == local->server && found.key.empty() && !local->no_key.empty())
+        return fail(ErrorCode::unauthenticated, local->no_key);
     return found;
 }
 

@@ -60,9 +60,7 @@ Result<std::string> read_file(const Session& session, const std::string& name) {
 }
 
 Result<std::vector<Value>> parse_documents(const std::string& name, const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t\r\n");
-    if (!name.ends_with(".json") && (first == text.npos || text[first] != '{'))
-        return codec::parse_yaml(text);
+    if (!name.ends_with(".json") && !codec::looks_like_json(text)) return codec::parse_yaml(text);
     TANDEM_LET(document, codec::parse_json(text));
     return std::vector<Value>{std::move(document)};
 }

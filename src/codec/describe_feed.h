@@ -56,6 +56,7 @@ void describe(auto& v, Of<model::FeedService> auto& s) {
     v.field("trouble", s.trouble);
     v.field("nextTry", s.next_try);
     v.field("promptProgress", s.prompt_progress);
+    v.field("usagePerChoice", s.usage_per_choice);
     v.field("replicas", s.replicas);
 }
 void describe(auto& v, Of<model::FeedUpdate> auto& s) {

@@ -46,6 +46,8 @@ void describe(auto& v, Of<model::RuntimeSpec> auto& s) {
     v.field("readyTimeout", s.ready_timeout);
     v.field("promptProgress", s.prompt_progress,
             {.note = "streams may be asked for return_progress, as llama.cpp's server knows it"});
+    v.field("usagePerChoice", s.usage_per_choice,
+            {.note = "of several choices its server tells the usage of one, or of each in a stream"});
 }
 
 void describe(auto& v, Of<model::ServiceScale> auto& s) {

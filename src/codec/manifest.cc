@@ -123,13 +123,15 @@ Result<model::Object> parse_shown_object(const Value& document) {
     return parse_object(document, Origin::shown);
 }
 
-Result<model::Object> parse_manifest_text(std::string_view text) {
+bool looks_like_json(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
-    const std::size_t second =
-        first == text.npos ? first : text.find_first_not_of(" \t\r\n", first + 1);
-    // `{name: x}` is YAML: JSON's names stand in quotes.
-    const bool quoted = second != text.npos && (text[second] == '"' || text[second] == '}');
-    if (first != text.npos && text[first] == '{' && quoted) {
+    if (first == text.npos || text[first] != '{') return false;
+    const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
+    return second != text.npos && (text[second] == '"' || text[second] == '}');
+}
+
+Result<model::Object> parse_manifest_text(std::string_view text) {
+    if (looks_like_json(text)) {
         // YAML takes JSON too, but JSON's own reader names mistakes better.
         TANDEM_LET(document, parse_json(text));
         return parse_manifest(document);

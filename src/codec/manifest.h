@@ -24,6 +24,8 @@ namespace tandem::codec {
 // createdAt, ...) are skipped, so that what `get` shows can be sent back; metadata.generation is
 // kept for the staleness check.
 Result<model::Object> parse_manifest(const Value& document);
+// One JSON object, not YAML in one line: JSON's names stand in quotes, `{name: x}` is YAML.
+bool looks_like_json(std::string_view text);
 // JSON or YAML with one object.
 Result<model::Object> parse_manifest_text(std::string_view text);
 

@@ -173,6 +173,24 @@ TEST(Array, acts_reach_the_whole_or_one_element) {
     expect_sound(world);
 }
 
+TEST(Array, tried_again_it_is_over_when_its_elements_are) {
+    TestWorld world;
+    world.add_node("n1", 4);
+    world.apply(array("sweep", 3));
+    world.start_all();
+    for (int i : {0, 1}) world.exit_task(world.tasks_of(fmt::format("sweep-{}", i))[0], 0);
+    world.exit_task(world.tasks_of("sweep-2")[0], 1);
+    EXPECT_EQ(world.phase_of("sweep"), Phase::failed);
+    EXPECT_FALSE(act(world, "sweep", JobAct::retry).error);
+    EXPECT_FALSE(model::is_terminal(world.phase_of("sweep")));
+    world.start_all();
+    EXPECT_EQ(world.phase_of("sweep"), Phase::running);
+    EXPECT_EQ(counts(world, "sweep").failed, 0);
+    world.exit_task(world.tasks_of("sweep-2")[0], 0);
+    EXPECT_EQ(world.phase_of("sweep"), Phase::succeeded);
+    expect_sound(world);
+}
+
 TEST(Array, held_array_starts_none_of_its_elements) {
     TestWorld world;
     world.apply(array("sweep", 2));

@@ -111,6 +111,7 @@ void Act::retry_elements() const {
             continue;
         const auto again = Act{turn, caller, element}.retry_one();
         TANDEM_ASSERT(again, "an element that is over is tried again");
+        count_element(turn, id);  // or the array would look as over as it was
     }
 }
 

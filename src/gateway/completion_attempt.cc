@@ -76,7 +76,8 @@ void Completion::on_response(const relay::ResponseHead& head) {
         kind_ = Kind::stream;
         meter_.emplace(
             StreamMeter::Strip{.usage = splice().has_value(), .progress = asks_for_progress()},
-            *this, start_.endpoint->dialect);
+            *this, start_.endpoint->dialect,
+            service_->facts.usage_per_choice && scan_.choices() * scan_.prompts() > 1);
         arm(lane_.commons.options.commit_hold);
     } else {
         kind_ = Kind::whole;

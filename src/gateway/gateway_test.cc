@@ -348,6 +348,30 @@ TEST_F(GatewayTest, client_that_goes_ends_the_engines_work_and_pays_for_what_it_
     kept = {};
 }
 
+TEST_F(GatewayTest, whole_answer_of_several_choices_is_refused_where_its_tokens_would_not_be_known) {
+    ScriptedEngine engine([&](http::Request, http::Responder responder) {
+        responder.respond(200, "{}");
+    });
+    auto partial = service("partial", {engine.endpoint()});
+    partial.usage_per_choice = true;
+    publish({partial, service("full", {engine.endpoint()})});
+    start();
+    const auto ask = [&](const std::string& model, const std::string& more) {
+        return send(call("{\"model\":\"" + model + "\"," + more + "}"));
+    };
+    const std::string two = "\"n\":2,\"messages\":[]";
+    const std::string prompts = "\"prompt\":[\"a\",\"b\"]";
+    for (const std::string& more : {two, prompts}) {
+        const auto refused = ask("partial", more);
+        EXPECT_EQ(refused.status, 400);
+        EXPECT_NE(refused.body.find(more == two ? "\"param\":\"n\"" : "\"param\":\"prompt\""),
+                  std::string::npos)
+            << refused.body;
+        EXPECT_EQ(ask("full", more).status, 200);
+    }
+    EXPECT_EQ(ask("partial", "\"prompt\":[1,2,3]").status, 200) << "token numbers of one prompt";
+}
+
 TEST_F(GatewayTest, aborted_stream_pays_the_prompt_that_its_engine_told_or_else_a_marked_guess) {
     std::mutex mutex;
     std::vector<http::Stream> kept;

@@ -62,8 +62,9 @@ void StreamMeter::on_frame(const traffic::SseFrame& frame) {
         return pass(frame.raw);
     }
     // Once content flows, an event is looked into only when it may tell usage or an error: as JSON
-    // text these names stand there unescaped or not at all.
-    if (content_frames_ > 0 && !mentions_usage_or_error(frame.data)) {
+    // text these names stand there unescaped or not at all. Where several choices are made, one may
+    // tell its progress while another's content flows.
+    if (content_frames_ > 0 && !usage_per_choice_ && !mentions_usage_or_error(frame.data)) {
         ++content_frames_;
         return pass(frame.raw);
     }
@@ -93,15 +94,25 @@ void StreamMeter::look_into_message(const traffic::SseFrame& frame) {
     usage_->cached = progress_->cached;
 }
 
+void StreamMeter::take_usage(const traffic::TokenUsage& told) {
+    if (!usage_per_choice_ || !usage_) {
+        usage_ = told;
+        return;
+    }
+    usage_->prompt += told.prompt;
+    usage_->cached += told.cached;
+    usage_->completion += told.completion;
+}
+
 void StreamMeter::look_into(const traffic::SseFrame& frame) {
     traffic::AnswerScan scan;
     scan.feed(frame.data);
     if (!scan.valid()) return pass(frame.raw);
-    if (scan.usage()) usage_ = scan.usage();
+    if (scan.usage()) take_usage(*scan.usage());
     if (scan.error()) error_ = true;
     if (scan.content()) ++content_frames_;
     if (scan.progress()) {
-        progress_ = scan.progress();
+        if (!usage_per_choice_) progress_ = scan.progress();
         if (strip_.progress && !scan.content()) return;
     }
     if (!strip_.usage) return pass(frame.raw);

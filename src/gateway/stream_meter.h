@@ -32,8 +32,13 @@ class StreamMeter final : private traffic::SseVisitor {
         bool usage = false;
         bool progress = false;
     };
-    StreamMeter(Strip strip, StreamOutput& output, Dialect dialect = Dialect::openai)
-        : strip_(strip), output_(output), dialect_(dialect) {}
+    // usage_per_choice: several choices are made, and each tells a usage of its own: they add up.
+    StreamMeter(Strip strip, StreamOutput& output, Dialect dialect = Dialect::openai,
+                bool usage_per_choice = false)
+        : strip_(strip),
+          output_(output),
+          dialect_(dialect),
+          usage_per_choice_(usage_per_choice) {}
 
     bool feed(std::string_view piece);  // false: a frame beyond all bounds
     void finish();
@@ -43,13 +48,13 @@ class StreamMeter final : private traffic::SseVisitor {
     bool done() const { return done_; }  // [DONE] or message_stop has passed
     bool error_seen() const { return error_; }
     const std::optional<traffic::TokenUsage>& usage() const { return usage_; }
-    const std::optional<traffic::TokenUsage>& progress() const {
-        return progress_;
-    }  // prompt, cached
+    // Prompt and cached tokens, told before the first piece; absent where each choice tells its own.
+    const std::optional<traffic::TokenUsage>& progress() const { return progress_; }
 
   private:
     void on_frame(const traffic::SseFrame& frame) override;
     void look_into(const traffic::SseFrame& frame);
+    void take_usage(const traffic::TokenUsage& told);
     void look_into_message(const traffic::SseFrame& frame);
     void pass(std::string_view bytes);
     void flush();
@@ -57,6 +62,7 @@ class StreamMeter final : private traffic::SseVisitor {
     Strip strip_;
     StreamOutput& output_;
     Dialect dialect_;
+    bool usage_per_choice_;
     traffic::SseScanner scanner_;
     std::string_view run_;  // neighbours that go out together
     bool done_ = false;

@@ -50,6 +50,26 @@ TEST(StreamMeter, usage_asked_on_the_callers_behalf_is_taken_out_again) {
     }
 }
 
+// As llama.cpp tells it: of text completions in each choice's last event, of chats in one each.
+TEST(StreamMeter, usages_of_several_choices_add_up_and_late_progress_is_taken_out) {
+    const std::string first = chunk(R"("choices":[{"index":1,"text":"a"}])");
+    const std::string late = chunk(
+        R"("choices":[{"index":0,"text":""}],"prompt_progress":{"total":1,"cache":0,"processed":1})");
+    const std::string end =
+        chunk(R"("choices":[{"index":1,"text":"","finish_reason":"length"}],)"
+              R"("usage":{"prompt_tokens":3,"completion_tokens":5})");
+    const std::string given = first + late + end + total + total + done;
+    Sink sink;
+    StreamMeter meter({.usage = true, .progress = true}, sink, Dialect::openai, true);
+    ASSERT_TRUE(meter.feed(given));
+    EXPECT_EQ(sink.text, first + end + done);
+    EXPECT_EQ(meter.usage(), (traffic::TokenUsage{.prompt = 17, .completion = 9}));
+    EXPECT_FALSE(meter.progress());
+    StreamMeter alone({}, sink);
+    ASSERT_TRUE(alone.feed(given));
+    EXPECT_EQ(alone.usage(), (traffic::TokenUsage{.prompt = 7, .completion = 2})) << "the last counts";
+}
+
 TEST(StreamMeter, stream_of_a_caller_that_wants_usage_passes_byte_for_byte) {
     const std::string given = role + one + two + total + done;
     Sink sink;

@@ -48,6 +48,7 @@ struct FeedService {
     Reason trouble{};                     // wanted, none ready, its last start failed; else none
     std::optional<Instant> next_try{};    // of such a one: not before
     bool prompt_progress = false;         // its engine tells a stream how long the prompt is, when asked
+    bool usage_per_choice = false;        // its engine tells the usage of one choice, where it makes several
     std::vector<FeedReplica> replicas{};  // ready ones only
 };
 

@@ -60,6 +60,7 @@ struct RuntimeSpec {
     std::string format = "gguf";
     Duration ready_timeout = seconds(120);
     bool prompt_progress = false;     // it knows return_progress as llama.cpp does
+    bool usage_per_choice = false;    // it tells the usage of one choice, where it makes several
     bool operator==(const RuntimeSpec&) const = default;
 };
 struct Runtime {

@@ -48,7 +48,7 @@ std::string render_count(const Count& count) {
         row.add("pool", codec::make_text(key.pool));
         row.add("project", codec::make_text(key.project));
         add_number(row, "deviceMs", milli_ms / 1000);
-        add_number(row, "restMilli", milli_ms % 1000);
+        add_number(row, "deviceMsRestMilli", milli_ms % 1000);
         rows.items.push_back(std::move(row));
     }
     document.add("devices", std::move(rows));
@@ -72,7 +72,7 @@ Result<std::string> find_difference(const Count& count, std::string_view report)
         if (state == nullptr || device_ms == nullptr)
             return invalid_field("devices", "each row must have state and deviceMs");
         TANDEM_LET(ms, parse_integer(device_ms->text_or_empty()));
-        const Value* rest = row.find("restMilli");
+        const Value* rest = row.find("deviceMsRestMilli");
         const std::int64_t milli =
             rest == nullptr ? 0 : parse_integer(rest->text_or_empty()).value_or(0);
         if (!is_waiting(state->text)) told[state_here(state->text)] += ms * 1000 + milli;

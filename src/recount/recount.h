@@ -64,7 +64,7 @@ class Recounter {
     std::unique_ptr<Inside> inside_;
 };
 
-// {"from":..., "to":..., "devices":[{node, device, state, pool, project, deviceMs, restMilli}],
+// {"from":..., "to":..., "devices":[{node, device, state, pool, project, deviceMs, deviceMsRestMilli}],
 // "totals":{state: ms}}
 std::string render_count(const Count& count);
 

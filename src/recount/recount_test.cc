@@ -239,6 +239,10 @@ TEST(Recount, report_is_compared_by_state_to_the_millisecond) {
     EXPECT_EQ(*find_difference(count, R"({"devices":[{"state":"running","deviceMs":45}]})"),
               "idle: 20 device-ms counted, 0 reported");
     EXPECT_FALSE(find_difference(count, "{}"));
+    EXPECT_EQ(*find_difference(count, R"({"devices":[
+        {"state":"running","deviceMs":44,"deviceMsRestMilli":600},
+        {"state":"running","deviceMs":0,"deviceMsRestMilli":400},{"state":"idle","deviceMs":20}]})"),
+              "");
     EXPECT_NE(render_count(count).find("\"deviceMs\": 45"), std::string::npos);
 }
 

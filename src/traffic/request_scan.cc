@@ -17,9 +17,10 @@ RequestScan::Field RequestScan::field_of(std::string_view name) {
                    : name == "input" || name == "query" ? Field::prompt
                                                         : Field::none;
         case 6:
-            return name == "stream"                       ? Field::stream
-                   : name == "prompt" || name == "system" ? Field::prompt
-                                                          : Field::none;
+            return name == "stream"   ? Field::stream
+                   : name == "prompt" ? Field::prompts
+                   : name == "system" ? Field::prompt
+                                      : Field::none;
         case 8:
             return name == "messages" ? Field::prompt : Field::none;
         case 9:
@@ -42,7 +43,8 @@ std::string_view RequestScan::wrong(Field field, std::string_view what) {
                                                  "stream",     "stream_options",
                                                  "max_tokens", "max_completion_tokens",
                                                  "n",          "stream_options.include_usage",
-                                                 "messages",   "return_progress"};
+                                                 "messages",   "return_progress",
+                                                 "prompt"};
     error_field_ = names[static_cast<std::size_t>(field)];
     return what;
 }
@@ -66,12 +68,19 @@ std::string_view RequestScan::on_json(const JsonEvent& event) {
         return event.kind == JsonKind::object_end ? std::string_view{}
                                                   : "the body must be a JSON object";
     }
-    if (event.depth == 2)
+    if (event.depth == 2) {
+        // A list of token numbers is one prompt.
+        if (member_ == Field::prompts &&
+            (event.kind == JsonKind::string || event.kind == JsonKind::array_begin))
+            prompts_ += 1;
         return member_ == Field::stream_options ? on_option(event) : std::string_view{};
+    }
     if (event.kind != JsonKind::key) return on_member(event);
     member_ = event.cut ? Field::none : field_of(event.text);
     if (member_ == Field::return_progress) progress_asked_ = true;
-    if (member_ == Field::none || member_ == Field::prompt || member_ == Field::return_progress)
+    if (member_ == Field::prompts) prompts_ = 0;  // the last one counts, if it is given twice
+    if (member_ == Field::none || member_ == Field::prompt || member_ == Field::prompts ||
+        member_ == Field::return_progress)
         return {};
     const auto bit = 1U << static_cast<unsigned>(member_);
     if (seen_ & bit) return wrong(member_, twice);
@@ -124,6 +133,7 @@ std::string_view RequestScan::on_member(const JsonEvent& event) {
         case Field::n:
             return take_number(event, choices_);
         case Field::prompt:
+        case Field::prompts:
             on_prompt(event);
             return {};
         default:

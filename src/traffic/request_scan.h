@@ -38,7 +38,8 @@ class RequestScan final : private JsonVisitor {
     bool stream() const { return stream_; }
     bool include_usage() const { return usage_ == Usage::asked; }
     std::optional<std::int64_t> max_tokens() const { return max_tokens_; }
-    std::int64_t choices() const { return choices_; }
+    std::int64_t choices() const { return choices_; }  // of each prompt: "n"
+    std::int64_t prompts() const { return prompts_ > 1 ? prompts_ : 1; }
 
     bool progress_asked() const { return progress_asked_; }    // "return_progress" is there
     std::int64_t prompt_bytes() const { return prompt_bytes_; }  // of messages, system, prompt, input, query and documents, as JSON
@@ -49,7 +50,7 @@ class RequestScan final : private JsonVisitor {
 
   private:
     enum class Field : std::uint8_t { none, model, stream, stream_options, max_tokens, max_completion_tokens,
-                                      n, include_usage, prompt, return_progress };
+                                      n, include_usage, prompt, return_progress, prompts };
     enum class Usage : std::uint8_t { no_options, null_options, empty_options, no_member, refused, asked };
 
     std::string_view on_json(const JsonEvent& event) override;
@@ -70,6 +71,7 @@ class RequestScan final : private JsonVisitor {
     bool stream_ = false;
     std::optional<std::int64_t> max_tokens_;
     std::int64_t choices_ = 1;
+    std::int64_t prompts_ = 0;
     Usage usage_ = Usage::no_options;
     std::size_t body_at_ = 0;            // just behind the opening brace
     std::size_t options_at_ = 0;         // null: where it stands; object: just behind its opening brace

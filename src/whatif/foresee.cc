@@ -51,7 +51,8 @@ model::ForeseenSum sum_of(const Walk& walk) {
     model::ForeseenSum sum{.until = walk.until(), .complete = walk.complete()};
     for (const auto& [id, fate] : walk.fates()) {
         sum.evictions += static_cast<std::int64_t>(fate.evictions.size());
-        if (!fate.waited) continue;
+        // New work that starts at once never waited.
+        if (!fate.waited && !fate.at_once) continue;
         if (fate.start)
             (fate.start->at == walk.began() ? sum.starts_now : sum.starts_later) += 1;
         else if (fate.waits_still)
