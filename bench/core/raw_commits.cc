@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     copy_schema(from, to);
     // Submissions are rows of `changes`; the other tables have as many rows for each, in the same order.
     std::vector<Table> tables{
-        {"objects", "SELECT * FROM objects WHERE version > ?1 AND body LIKE '%\"kind\":\"Job\"%' ORDER BY version"},
+        {"objects", "SELECT * FROM objects WHERE version > ?1 AND kind = (SELECT number FROM kinds WHERE name = 'Job') ORDER BY version"},
         {"changes", "SELECT * FROM changes WHERE version > ?1 AND type = 'added' AND name <> '' ORDER BY version"},
         {"audit", "SELECT * FROM audit WHERE at_ms >= (SELECT min(at_ms) FROM changes WHERE version > ?1) ORDER BY sequence"},
         {"events", "SELECT * FROM events WHERE at_ms >= (SELECT min(at_ms) FROM changes WHERE version > ?1) ORDER BY id"},

@@ -5,6 +5,7 @@
 //   stage-server HOME NODES DEVICES FLAVOR     the admin's key is in HOME/admin.key; serves on a free port of loopback
 //   prints: ready PORT                         and ends at TERM
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -85,7 +86,12 @@ Status StageServer::open() {
                                                                           .installation_secret = Secret("stage"),
                                                                           .log = log,
                                                                           .metrics = metrics,
-                                                                          .on_fatal = [] { ::_exit(70); }});
+                                                                          .on_fatal = [] { ::_exit(70); },
+                                                                          .on_quiet =
+                                                                              [this] {
+                                                                                  store->release_memory();
+                                                                                  ::malloc_trim(0);
+                                                                              }});
     TANDEM_TRY(core->start("stage"));
     executor->start();
     if (!is_new) return {};

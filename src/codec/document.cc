@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "codec/json_writer.h"
 
@@ -205,6 +206,14 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 
 std::size_t find_broken_utf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
+        std::uint64_t eight = 0;
+        if (text.size() - at >= sizeof eight) {
+            std::memcpy(&eight, text.data() + at, sizeof eight);
+            if ((eight & 0x8080808080808080U) == 0) {  // ASCII is most of it
+                at += sizeof eight;
+                continue;
+            }
+        }
         const std::size_t length = utf8_length(text, at);
         if (length == 0) return at;
         at += length;

@@ -8,9 +8,17 @@
 namespace tandem::codec {
 namespace {
 
+constexpr std::size_t fields_usual = 8;
+
 // A key that stands twice.
 std::optional<std::string_view> find_double(const std::vector<std::string>& names) {
-    if (names.size() < 2) return std::nullopt;
+    constexpr std::size_t few = 8;
+    if (names.size() <= few) {
+        for (std::size_t i = 1; i < names.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j)
+                if (names[i] == names[j]) return names[i];
+        return std::nullopt;
+    }
     std::vector<std::string_view> sorted(names.begin(), names.end());
     std::ranges::sort(sorted);
     const auto twice = std::ranges::adjacent_find(sorted);
@@ -26,7 +34,11 @@ Value* TreeBuilder::place(Value value) {
         return &root_;
     }
     Branch& parent = open_.back();
-    if (parent.value.type == ValueType::object) parent.value.names.push_back(std::move(parent.key));
+    if (parent.value.items.empty()) parent.value.items.reserve(fields_usual);
+    if (parent.value.type == ValueType::object) {
+        if (parent.value.names.empty()) parent.value.names.reserve(fields_usual);
+        parent.value.names.push_back(std::move(parent.key));
+    }
     parent.has_key = false;
     return &parent.value.items.emplace_back(std::move(value));
 }

@@ -21,6 +21,7 @@ void number_changes(State& state, Table<T>& table, std::vector<model::Change>& c
         if (before && now && *before == *now) return;
         touched.push_back({id, before, now != nullptr});
     });
+    changes.reserve(changes.size() + touched.size());
     for (const Touched& one : touched) {
         const std::int64_t version = ++state.meta.version;
         model::Change& change = changes.emplace_back();

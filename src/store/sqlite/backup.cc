@@ -7,6 +7,7 @@
 
 #include "store/sqlite/connection.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/texts.h"
 #include "store/sqlite/store_files.h"
 
 namespace tandem::store::sqlite {
@@ -158,6 +159,7 @@ Result<StoreMark> jump(const std::string& staged, const BackupFacts& known) {
     TANDEM_LET(connection, Connection::open(staged, OpenMode::write));
     TANDEM_TRY(migrate(connection));
     TANDEM_LET(transaction, Transaction::begin(connection));
+    TANDEM_TRY(drop_superseded(connection, known.version));  // whoever watched lists again
     TANDEM_LET(
         update,
         connection.prepare(
@@ -165,7 +167,6 @@ Result<StoreMark> jump(const std::string& staged, const BackupFacts& known) {
             " epoch_base = epoch_base + ?4, restored = 1 WHERE id = 1"));
     TANDEM_TRY(update.run(known.generation + 1, known.version + restore_jump,
                           known.next_id + restore_jump, restore_jump));
-    TANDEM_TRY(connection.execute("DELETE FROM changes"));  // whoever watched lists again
     TANDEM_TRY(transaction.commit());
     TANDEM_LET(facts, read_facts(connection));
     return StoreMark{

@@ -7,19 +7,21 @@
 #include "codec/record.h"
 #include "model/selector.h"
 #include "store/query/labels_text.h"
+#include "store/sqlite/texts.h"
 #include "store/sqlite/usage_rows.h"
 
 namespace tandem::store::sqlite {
 namespace {
 
 constexpr std::string_view insert_object =
-    "INSERT INTO objects VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)";
+    "INSERT INTO objects VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)";
 constexpr std::string_view update_object =
     "UPDATE objects SET version = ?2, generation = ?3, phase = ?4, queue = ?5, owner = ?6, labels "
-    "= ?7, internal = ?8,"
-    " body = ?9 WHERE place = ?1";
+    "= ?7 WHERE place = ?1";
+// Before the object's own row is written: it still tells the version before.
 constexpr std::string_view insert_change =
-    "INSERT INTO changes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)";
+    "INSERT INTO changes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,"
+    "coalesce((SELECT version FROM objects WHERE place = ?11), 0),?12,?13)";
 constexpr std::string_view insert_audit =
     "INSERT INTO audit VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)";
 constexpr std::string_view insert_event = "INSERT INTO events VALUES(?1,?2,?3,?4,?5,?6,?7,?8)";
@@ -33,12 +35,14 @@ constexpr std::string_view put_idempotency =
 // Rows are in order of time, so that the oldest are the first; at most ?2 of them go at once. While the first
 // is young, nothing is looked through.
 constexpr std::string_view oldest_change =
-    "SELECT at_ms, version FROM changes ORDER BY version LIMIT 1";
+    "SELECT at_ms, version FROM changes WHERE version > (SELECT changes_floor FROM meta)"
+    " ORDER BY version LIMIT 1";
 constexpr std::string_view oldest_idempotency =
     "SELECT at_ms FROM idempotency ORDER BY id LIMIT 1";
 constexpr std::string_view oldest_event = "SELECT at_ms FROM events ORDER BY id LIMIT 1";
 constexpr std::string_view newest_forgotten_change =
-    "SELECT max(version) FROM (SELECT version, at_ms FROM changes ORDER BY version LIMIT ?2)"
+    "SELECT max(version) FROM (SELECT version, at_ms FROM changes"
+    " WHERE version > (SELECT changes_floor FROM meta) ORDER BY version LIMIT ?2)"
     " WHERE at_ms < ?1 OR version <= ?3";
 constexpr std::string_view forget_idempotency =
     "DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency ORDER BY id LIMIT ?2) AND "
@@ -61,19 +65,17 @@ Status BatchWriter::require_one_row(const model::Change& change) {
                                          std::to_string(meta_of(change.object).id.value));
 }
 
-Status BatchWriter::write_object(const model::Change& change, const std::string& body) {
+Status BatchWriter::write_object(const model::Change& change) {
     const model::Meta& meta = meta_of(change.object);
     const std::int64_t place = kinds_->place_of(kind_of(change.object), meta.id);
     const model::SelectableFields fields = selectable_fields_of(change.object);
     const std::string labels = render_labels(meta.labels);
-    const std::string internal = codec::render_internal(change.object);
     if (change.type == model::ChangeType::added)
         return run(insert_object, place, kinds_->number_of(kind_of(change.object)), meta.project,
                    meta.name_space, meta.name, Blob{bytes_of(meta.uid)}, meta.version,
-                   meta.generation, fields.phase, fields.queue, fields.owner, Blob{labels},
-                   internal, body);
+                   meta.generation, fields.phase, fields.queue, fields.owner, Blob{labels});
     TANDEM_TRY(run(update_object, place, meta.version, meta.generation, fields.phase, fields.queue,
-                   fields.owner, Blob{labels}, internal, body));
+                   fields.owner, Blob{labels}));
     return require_one_row(change);
 }
 
@@ -83,26 +85,33 @@ Status BatchWriter::delete_object(const model::Change& change) {
     return require_one_row(change);
 }
 
-Status BatchWriter::write_change(const model::Change& change, const std::string& body,
-                                 const model::BatchRecord& record) {
+Status BatchWriter::write_change(const model::BatchRecord& record, std::size_t index) {
+    const model::Change& change = record.changes[index];
+    const model::Kind kind = kind_of(change.object);
     const model::Meta& meta = meta_of(change.object);
     const std::string labels = render_labels(meta.labels);
     const std::string old_labels = render_labels(change.old_labels);
     return run(insert_change, change.version, record.meta.batch, record.tick.now.ms,
-               model::name_of(change.type), kinds_->number_of(kind_of(change.object)), meta.project,
-               meta.name_space, meta.name, Blob{labels}, Blob{old_labels}, body);
+               model::name_of(change.type), kinds_->number_of(kind), meta.project, meta.name_space,
+               meta.name, Blob{labels}, Blob{old_labels}, kinds_->place_of(kind, meta.id),
+               codec::render_internal(change.object), codec::change_text(record, index));
 }
 
 Status BatchWriter::write_changes(const model::BatchRecord& record) {
     // Names are freed before they are taken: one batch may delete an object and make another of its
     // name.
-    for (const model::Change& change : record.changes)
-        if (change.type == model::ChangeType::deleted) TANDEM_TRY(delete_object(change));
+    const auto is_deleted = [&](std::size_t i) {
+        return record.changes[i].type == model::ChangeType::deleted;
+    };
     for (std::size_t i = 0; i < record.changes.size(); ++i) {
-        const model::Change& change = record.changes[i];
-        const std::string& body = codec::change_text(record, i);
-        if (change.type != model::ChangeType::deleted) TANDEM_TRY(write_object(change, body));
-        TANDEM_TRY(write_change(change, body, record));
+        if (!is_deleted(i)) continue;
+        TANDEM_TRY(write_change(record, i));
+        TANDEM_TRY(delete_object(record.changes[i]));
+    }
+    for (std::size_t i = 0; i < record.changes.size(); ++i) {
+        if (is_deleted(i)) continue;
+        TANDEM_TRY(write_change(record, i));
+        TANDEM_TRY(write_object(record.changes[i]));
     }
     return {};
 }
@@ -190,7 +199,7 @@ Status BatchWriter::forget_changes(Instant before, std::int64_t version, std::in
     const std::int64_t floor = newest->integer(0);
     newest->reset();
     if (!some) return {};
-    TANDEM_TRY(run("DELETE FROM changes WHERE version <= ?1", floor));
+    TANDEM_TRY(drop_superseded(*connection_, floor));
     return run("UPDATE meta SET changes_floor = ?1 WHERE id = 1", floor);
 }
 

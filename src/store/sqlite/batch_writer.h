@@ -45,9 +45,9 @@ class BatchWriter {
     }
 
   private:
-    Status write_object(const model::Change& change, const std::string& body);
+    Status write_object(const model::Change& change);
     Status delete_object(const model::Change& change);
-    Status write_change(const model::Change& change, const std::string& body, const model::BatchRecord& record);
+    Status write_change(const model::BatchRecord& record, std::size_t index);
     Status write_changes(const model::BatchRecord& record);
     Status write_work(const model::BatchRecord& record);
     Status write_accounts(const model::BatchRecord& record);

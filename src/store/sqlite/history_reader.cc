@@ -3,8 +3,11 @@
 // open.
 #include <algorithm>
 
+#include "codec/record.h"
 #include "store/query/history_lines.h"
 #include "store/sqlite/sqlite_reader.h"
+#include "store/sqlite/texts.h"
+#include "store/sqlite/usage_rows.h"
 
 namespace tandem::store::sqlite {
 namespace {
@@ -17,16 +20,28 @@ constexpr std::size_t chunk_bytes_max = 1 << 20;
 struct Progress {
     std::int64_t segment = 0;
     std::int64_t changes_kept_after = 0;
-    std::int64_t row = 0;  // of segment_rows
+    std::int64_t row = 0;       // of segment_rows
+    std::int64_t interval = 0;  // of segment_intervals
     std::int64_t batch = 0;
     std::int64_t version = 0;  // of the last change line
     bool rows_done = false;
 };
 
-std::string line_of_row(const Statement& row) {
-    if (row.text(1) == "object")
-        return render_object_line(KindNumbers::id_of(row.integer(2)), row.text(4), row.text(3));
-    return render_row_line(row.text(1), row.text(4));
+// Lines of a row that lists objects.
+Status read_objects(Connection& connection, std::string_view packed, Lines& lines,
+                    std::size_t& bytes) {
+    TANDEM_LET(text, connection.prepared("SELECT body, internal FROM changes WHERE version = ?1"));
+    TANDEM_LET(list, unpack_places(packed));
+    for (const PlacedText& one : list) {
+        text->start(one.version);
+        TANDEM_LET(found, text->step());
+        if (!found) return fail(ErrorCode::internal, "a segment's object has lost its text");
+        lines.push_back(render_object_line(KindNumbers::id_of(one.place), text->text(0),
+                                           text->text(1)));
+        bytes += lines.back().size();
+    }
+    text->reset();
+    return {};
 }
 
 // False: no further segment.
@@ -50,19 +65,43 @@ Result<bool> next_segment(ReaderPool& pool, Progress& progress, Lines& lines) {
     return true;
 }
 
-Status read_rows(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines) {
+// The last of a segment's state rows.
+Status read_intervals(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines,
+                      std::size_t bytes) {
     TANDEM_LET(rows, snapshot.connection().prepared(
-                         "SELECT id, type, row, internal, body FROM segment_rows"
+                         "SELECT id, state, from_ms, to_ms, milli, node, device, flavor, pool,"
+                         " queue, project, namespace, owner_kind, owner_name, owner_uid, replica,"
+                         " epoch, server_absent FROM segment_intervals"
                          " WHERE segment = ?1 AND id > ?2 ORDER BY id"));
-    rows->start(progress.segment, progress.row);
-    for (std::size_t bytes = 0; bytes < chunk_bytes_max && !snapshot.is_over();) {
+    rows->start(progress.segment, progress.interval);
+    while (bytes < chunk_bytes_max && !snapshot.is_over()) {
         TANDEM_LET(found, rows->step());
         if (!found) {
             progress.rows_done = true;
             return {};
         }
+        TANDEM_LET(interval, read_usage(*rows));
+        progress.interval = interval.id.value;
+        lines.push_back(render_row_line("interval", codec::encode(interval)));
+        bytes += lines.back().size();
+    }
+    return {};
+}
+
+Status read_rows(ReaderPool::Snapshot& snapshot, Progress& progress, Lines& lines) {
+    TANDEM_LET(rows, snapshot.connection().prepared(
+                         "SELECT id, type, body FROM segment_rows"
+                         " WHERE segment = ?1 AND id > ?2 ORDER BY id"));
+    rows->start(progress.segment, progress.row);
+    for (std::size_t bytes = 0; bytes < chunk_bytes_max && !snapshot.is_over();) {
+        TANDEM_LET(found, rows->step());
+        if (!found) return read_intervals(snapshot, progress, lines, bytes);
         progress.row = rows->integer(0);
-        lines.push_back(line_of_row(*rows));
+        if (rows->text(1) == "objects") {
+            TANDEM_TRY(read_objects(snapshot.connection(), rows->text(2), lines, bytes));
+            continue;
+        }
+        lines.push_back(render_row_line(rows->text(1), rows->text(2)));
         bytes += lines.back().size();
     }
     return {};

@@ -12,17 +12,14 @@ namespace {
 // One SELECT per index; all give rows of one kind in the order of ids. ?1, ?2: places between; ?3:
 // the key.
 constexpr std::string_view columns =
-    "SELECT place, version, project, namespace, name, phase, queue, owner, labels, body FROM "
-    "objects ";
+    "SELECT place, version, project, namespace, name, phase, queue, owner, labels FROM objects ";
+constexpr std::string_view body_of = "SELECT body FROM changes WHERE version = ?1";
 constexpr std::string_view by_kind = "WHERE ?3 = '' AND place > ?1 AND place < ?2 ORDER BY place";
 constexpr std::string_view by_project =
     "INDEXED BY objects_project WHERE project = ?3 AND project <> '' AND place > ?1 AND place < ?2 "
     "ORDER BY place";
 constexpr std::string_view by_phase =
     "INDEXED BY objects_phase WHERE phase = ?3 AND phase <> '' AND place > ?1 AND place < ?2 ORDER "
-    "BY place";
-constexpr std::string_view by_queue =
-    "INDEXED BY objects_queue WHERE queue = ?3 AND queue <> '' AND place > ?1 AND place < ?2 ORDER "
     "BY place";
 constexpr std::string_view by_owner =
     "INDEXED BY objects_owner WHERE owner = ?3 AND owner <> '' AND place > ?1 AND place < ?2 ORDER "
@@ -42,7 +39,6 @@ std::pair<std::string_view, std::string> choose(const ListPlan& plan) {
         if (!plan.scope.all_projects && plan.scope.projects.size() == 1)
             return {by_project, plan.scope.projects.front()};
     }
-    if (const auto queue = plan.wanted("spec.queue")) return {by_queue, *queue};
     if (phase) return {by_phase, *phase};
     return {by_kind, {}};
 }
@@ -105,7 +101,7 @@ Status ListReader::begin(Connection& connection) {
     return {};
 }
 
-bool ListReader::take(const Statement& row) {
+Result<bool> ListReader::take(const Statement& row, Statement& body) {
     place_ = row.integer(0);
     const model::SelectableFields fields{.name = std::string(row.text(4)),
                                          .name_space = std::string(row.text(3)),
@@ -118,19 +114,25 @@ bool ListReader::take(const Statement& row) {
         !matches_labels(plan_.labels, parse_labels(row.text(8)).value_or(model::Labels{})))
         return false;
     if (std::ssize(page_.items) == query_->limit) return true;
-    page_.items.push_back({.version = row.integer(1), .json = std::string(row.text(9))});
+    body.start(row.integer(1));
+    TANDEM_LET(found, body.step());
+    if (!found) return fail(ErrorCode::internal, "an object's last change is missing");
+    page_.items.push_back({.version = row.integer(1), .json = std::string(body.text(0))});
+    body.reset();
     last_ = place_;
     return false;
 }
 
 Result<bool> ListReader::read_slice(ReaderPool::Snapshot& snapshot) {
     TANDEM_LET(rows, snapshot.connection().prepared(sql_));
+    TANDEM_LET(body, snapshot.connection().prepared(body_of));
     const std::int64_t end = (kinds_->number_of(plan_.kind) + 1) << 56;
     rows->start(place_, end, key_);
     for (int looked = 1;; ++looked) {
         TANDEM_LET(found, rows->step());
         if (!found) return true;
-        if (take(*rows)) {
+        TANDEM_LET(full, take(*rows, *body));
+        if (full) {
             finish_page(page_, plan_, *query_, KindNumbers::id_of(last_).value, total_);
             return true;
         }

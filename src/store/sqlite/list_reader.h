@@ -17,7 +17,7 @@ class ListReader {
     Status begin(Connection& connection);            // versions and count, in the first slice
     Result<std::int64_t> count(Connection& connection);
     Result<bool> read_slice(ReaderPool::Snapshot& snapshot);  // true: the page is done
-    bool take(const Statement& row);                 // true: the page was full already
+    Result<bool> take(const Statement& row, Statement& body);  // true: the page was full already
 
     ReaderPool* pool_;
     const KindNumbers* kinds_;

@@ -85,7 +85,11 @@ bool LogKeeper::after_commit() {
         return true;
     }
     if (pages_ >= next_truncate_) return truncate();
-    return checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+    const bool put_off = next_truncate_ > truncate_pages_;
+    const bool usable = checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+    // All was moved, so whoever stood in the way is done.
+    const bool all = next_passive_ == passive_pages_;
+    return usable && put_off && all ? truncate() : usable;
 }
 
 FileWatch::FileWatch(const std::string& database)

@@ -205,9 +205,72 @@ constexpr const char* request_service = R"(
 ALTER TABLE request_usage ADD COLUMN service_uid BLOB;
 )";
 
-constexpr std::array<Migration, 2> all{
+// The body of an object stands once: in the row of its last change. objects.version leads there, so a row of changes
+// stays while an object, a watcher or a replay segment may ask for it (texts.h). old_version is the change before
+// of the same object, 0: none. A segment keeps places and versions of the objects of its start, many to a row, and
+// its open intervals. Watchers list again; earlier segments end here. Rows of objects are so small now that a list by
+// queue looks through those of its project or kind.
+constexpr const char* bodies_once = R"(
+DROP TABLE changes;
+CREATE TABLE changes(
+    version INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    project TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    labels BLOB NOT NULL,
+    old_labels BLOB NOT NULL,
+    old_version INTEGER NOT NULL,
+    internal TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+INSERT INTO changes SELECT version, 0, 0, 'modified', kind, project, namespace, name, labels, labels, 0, internal, body
+    FROM objects;
+DROP INDEX objects_queue;
+ALTER TABLE objects DROP COLUMN body;
+ALTER TABLE objects DROP COLUMN internal;
+UPDATE meta SET changes_floor = version;
+DROP TABLE segment_rows;
+DELETE FROM segments;
+DELETE FROM batches;
+CREATE TABLE segment_rows(
+    id INTEGER PRIMARY KEY,
+    segment INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE INDEX segment_rows_segment ON segment_rows(segment);
+CREATE TABLE segment_intervals(
+    segment INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    from_ms INTEGER NOT NULL,
+    to_ms INTEGER NOT NULL,
+    milli INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    device INTEGER NOT NULL,
+    flavor TEXT NOT NULL,
+    pool TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    project TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    owner_kind TEXT NOT NULL,
+    owner_name TEXT NOT NULL,
+    owner_uid BLOB,
+    replica TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    server_absent INTEGER NOT NULL,
+    PRIMARY KEY(segment, id)
+) STRICT, WITHOUT ROWID;
+)";
+
+constexpr std::array<Migration, 3> all{
     {{.number = 1, .name = "first", .sql = first},
-     {.number = 2, .name = "uid of a request's service", .sql = request_service}}};
+     {.number = 2, .name = "uid of a request's service", .sql = request_service},
+     {.number = 3, .name = "bodies once", .sql = bodies_once}}};
 
 }  // namespace
 

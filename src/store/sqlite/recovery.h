@@ -11,9 +11,10 @@
 namespace tandem::store::sqlite {
 
 Result<model::CoreMeta> read_meta(Connection& connection);
-Result<core::RecoveredState> read_state(Connection& connection);
+// Objects are made of their texts on so many threads, the caller's among them.
+Result<core::RecoveredState> read_state(Connection& connection, unsigned threads);
 
-// Copies the state rows of this moment into the segment meta.segment; `live` may be null.
+// Opens segment meta.segment with the state rows of this moment; `live` may be null.
 Status write_segment(Connection& connection, const model::CoreMeta& meta, std::string_view core_version,
                      const model::LiveMemory* live);
 // Nothing more comes to this segment: its log counts with its rows from now on.

@@ -69,8 +69,9 @@ model::AuditRecord read_audit(const Statement& row) {
 Result<std::optional<core::ObjectText>> SqliteReader::find(const model::ObjectKey& key) {
     TANDEM_LET(snapshot, pool_->begin());
     TANDEM_LET(row,
-               snapshot.connection().prepared("SELECT version, body FROM objects WHERE kind = ?1 "
-                                              "AND project = ?2 AND namespace = ?3 AND name = ?4"));
+               snapshot.connection().prepared("SELECT version, body FROM changes WHERE version = "
+                                              "(SELECT version FROM objects WHERE kind = ?1 "
+                                              "AND project = ?2 AND namespace = ?3 AND name = ?4)"));
     row->start(kinds_->number_of(key.kind), key.project, key.name_space, key.name);
     TANDEM_LET(found, row->step());
     if (!found) return std::nullopt;
@@ -265,7 +266,7 @@ Result<core::RecoveredState> SqliteReader::rows() {
     TANDEM_LET(connection, Connection::open(pool_->path(), OpenMode::read_only));
     TANDEM_TRY(connection.execute("PRAGMA cache_size=-1024; PRAGMA query_only=ON;"));
     TANDEM_LET(transaction, Transaction::begin(connection, "BEGIN"));
-    return read_state(connection);
+    return read_state(connection, 1);
 }
 
 }  // namespace tandem::store::sqlite

@@ -3,7 +3,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <thread>
 
 #include "store/sqlite/recovery.h"
 #include "store/sqlite/schema.h"
@@ -13,6 +15,7 @@ namespace tandem::store::sqlite {
 namespace {
 
 constexpr int steps_between_stop_checks = 20'000;
+constexpr unsigned decoders_max = 4;
 
 // The file is there, and is a database; or it may be made.
 Status prepare_file(const std::string& path, const std::optional<StoreMark>& mark) {
@@ -135,7 +138,8 @@ SqliteStore::~SqliteStore() {
 
 Result<core::RecoveredState> SqliteStore::recover() {
     TANDEM_LET(transaction, Transaction::begin(parts_->writer, "BEGIN"));
-    auto state = read_state(parts_->writer);
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, decoders_max);
+    auto state = read_state(parts_->writer, threads);
     if (!state) return in_context("reading store " + parts_->options.path, state.error());
     return state;
 }
