@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sequences against what must always hold.
+// Random sequences against what must always hold. Each step has random numbers of its own, so that
+// a sequence that breaks a rule can be told by the few steps that it takes.
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/quantity.h"
 #include "base/random.h"
+#include "base/shrink.h"
 #include "sched/planner.h"
 #include "sched/test_world.h"
 
@@ -15,10 +18,12 @@ namespace {
 
 struct Chaos {
     World world{};
+    Random origin;
     Random random;
     std::int64_t next = 1;
+    int next_step = 0;
 
-    explicit Chaos(std::uint64_t seed) : random(seed_from(seed)) {
+    explicit Chaos(std::uint64_t seed) : origin(seed_from(seed)), random(origin) {
         world.pool("default");
         world.queue("root");
         world.queue("left", {{.flavor = "h200", .nominal = 4000, .lend_limit = 3000}}, "root");
@@ -48,7 +53,8 @@ struct Chaos {
         want.devices =
             random.chance(300) ? random.between(1, 9) * 100 : random.between(1, 2) * 1000;
         want.priority = random.between(0, 2);
-        static const std::vector<std::string> flavors{"h200", "h200", "", "", "a100,h200", "a100|h200"};
+        static const std::vector<std::string> flavors{"h200", "h200",      "",
+                                                      "",     "a100,h200", "a100|h200"};
         want.flavor = flavors[random.below(flavors.size())];
         want.project = random.chance(500) ? "red" : "blue";
         want.cpu = random.between(0, 2) * 500;
@@ -57,7 +63,9 @@ struct Chaos {
         return want;
     }
 
-    void step() {
+    void step() { step(next_step++); }
+    void step(int number) {
+        random = origin.fork("step-" + std::to_string(number));
         switch (random.below(8)) {
             case 0:
             case 1:
@@ -84,13 +92,13 @@ struct Chaos {
 };
 
 // No device more than once, no member on a device of its own gang, no device shared by projects.
-void check_devices(World& world) {
+std::string check_devices(World& world) {
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> used;
     std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> projects;
     for (std::int64_t id : world.running()) {
         for (std::int64_t replica : world.replicas_of(id)) {
             const Entry* entry = world.planner.find_entry(RowId{replica});
-            ASSERT_NE(entry, nullptr);
+            if (entry == nullptr) return "a running replica has no entry";
             if (entry->kind != EntryKind::allocation) continue;
             for (const auto& share : entry->devices) {
                 used[{entry->node, share.index}] += share.milli;
@@ -99,20 +107,48 @@ void check_devices(World& world) {
         }
     }
     for (const auto& [device, milli] : used)
-        EXPECT_LE(milli, 1000) << device.first << device.second;
+        if (milli > 1000)
+            return device.first + "/" + std::to_string(device.second) + " has " +
+                   std::to_string(milli) + " milli given out";
     for (const auto& [device, who] : projects)
-        EXPECT_EQ(who.size(), 1U) << device.first << device.second;
+        if (who.size() != 1)
+            return device.first + "/" + std::to_string(device.second) + " is shared by projects";
+    return {};
+}
+
+// What `check` says after the first step after which it says something.
+template <class Check>
+std::string broken_by(std::uint64_t seed, const std::vector<int>& steps, const Check& check) {
+    Chaos chaos(seed);
+    for (const int number : steps) {
+        chaos.step(number);
+        if (const std::string broken = check(chaos.world); !broken.empty()) return broken;
+    }
+    return {};
+}
+
+// Holds after each of so many steps; if not, says with how few it does not.
+template <class Check>
+void hold_after_each(std::uint64_t seed, int steps, const Check& check) {
+    std::vector<int> all(static_cast<std::size_t>(steps));
+    std::iota(all.begin(), all.end(), 0);
+    if (broken_by(seed, all, check).empty()) return;
+    std::int64_t runs = 2000;
+    const std::vector<int> least = shrink_list(
+        all, [&](const auto& some) { return !broken_by(seed, some, check).empty(); }, runs);
+    std::string told;
+    for (const int number : least) told += " " + std::to_string(number);
+    FAIL() << broken_by(seed, least, check) << "\n  by " << least.size() << " of " << steps
+           << " steps of seed " << seed << ":" << told;
 }
 
 class Property : public testing::TestWithParam<int> {};
 
 TEST_P(Property, counters_equal_a_recount_and_devices_are_given_once) {
-    Chaos chaos(static_cast<std::uint64_t>(GetParam()));
-    for (int i = 0; i < 120; ++i) {
-        chaos.step();
-        ASSERT_EQ(chaos.world.planner.recount(), "") << "step " << i;
-        check_devices(chaos.world);
-    }
+    hold_after_each(static_cast<std::uint64_t>(GetParam()), 120, [](World& world) {
+        const std::string broken = world.planner.recount();
+        return broken.empty() ? check_devices(world) : broken;
+    });
 }
 
 TEST_P(Property, rollback_restores_everything) {
@@ -189,17 +225,16 @@ TEST_P(Property, same_calls_give_the_same_plans) {
 
 // A class that sleeps would not have been placed: after everybody is woken, nothing more fits.
 TEST_P(Property, nobody_sleeps_who_could_be_placed) {
-    Chaos chaos(static_cast<std::uint64_t>(GetParam()) + 3000);
-    for (int i = 0; i < 80; ++i) {
-        chaos.step();
-        for (int rounds = 0; !chaos.world.plan().placements.empty(); ++rounds)
-            ASSERT_LT(rounds, 20);
-        const std::size_t mark = chaos.world.planner.mark();
-        chaos.world.planner.put_demand({.workload = RowId{999'999}, .queue = "none"});
-        chaos.world.planner.rollback(mark);  // wakes everybody
-        const Plan again = chaos.world.plan();
-        ASSERT_EQ(text_of(again), "") << "step " << i;
-    }
+    const auto check = [](World& world) -> std::string {
+        for (int rounds = 0; !world.plan().placements.empty(); ++rounds)
+            if (rounds == 20) return "plans without end";
+        const std::size_t mark = world.planner.mark();
+        world.planner.put_demand({.workload = RowId{999'999}, .queue = "none"});
+        world.planner.rollback(mark);  // wakes everybody
+        const std::string placed = text_of(world.plan());
+        return placed.empty() ? "" : "slept and could be placed: " + placed;
+    };
+    hold_after_each(static_cast<std::uint64_t>(GetParam()) + 3000, 80, check);
 }
 
 // With nothing arriving or ending but victims coming back, evictions come to an end.

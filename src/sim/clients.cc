@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/quantity.h"
 #include "core/access.h"
 
 namespace tandem::sim {
 namespace {
 
 constexpr std::int64_t jobs_at_first = 20;
+constexpr std::int64_t services_at_first = 2;
+constexpr std::int64_t calls_of_each = 6;
 constexpr std::int64_t chaos_ms = 240'000;
 
 template <class T>
@@ -71,6 +74,23 @@ std::vector<model::Action> base_objects() {
     return actions;
 }
 
+std::string describe(const model::Job& job) {
+    const model::JobRole& role = job.spec.roles.front();
+    std::string text = fmt::format("{}: {} x {} devices of queue {}, priority {}, {} steps", job.meta.name,
+                                   role.replicas, render_milli(role.resources.devices), job.spec.queue,
+                                   job.spec.priority, job.spec.env.at("STEPS"));
+    if (job.spec.env.contains("EXIT")) text += ", fails";
+    if (job.spec.checkpoint.enabled) text += ", saves";
+    if (job.spec.retries.limit > 0) text += fmt::format(", {} retries", job.spec.retries.limit);
+    if (!job.spec.outputs.empty()) text += ", has outputs";
+    for (const auto& [name, count] : job.spec.licenses) text += fmt::format(", {} {}", count, name);
+    if (job.spec.array)
+        text += fmt::format(", an array of {}, {} at once", job.spec.array->count, job.spec.array->max_running);
+    return text;
+}
+
+std::string service_name(std::int64_t index) { return fmt::format("service-{}", index); }
+
 }  // namespace
 
 model::Command Clients::command_of(model::Object object, const std::string& key) {
@@ -82,46 +102,56 @@ model::Command Clients::command_of(model::Object object, const std::string& key)
             .dry_run = false};
 }
 
-model::Job Clients::draw_job() {
-    model::Job job = placed<model::Job>(fmt::format("job-{}", ++jobs_));
+model::Job Clients::draw_job(std::int64_t number, Random& random) {
+    model::Job job = placed<model::Job>(fmt::format("job-{}", number));
     job.spec.command = {"work"};
-    const std::int64_t queue = static_cast<std::int64_t>(random_.below(3));
+    const std::int64_t queue = static_cast<std::int64_t>(random.below(3));
     job.spec.queue = queue == 0 ? "default" : queue == 1 ? "team-a" : "team-b";
-    job.spec.priority = random_.between(0, 3) * 10;
+    job.spec.priority = random.between(0, 3) * 10;
     model::JobRole role;
-    role.replicas = random_.between(1, 4);
-    const bool fraction = random_.chance(200);
-    role.resources.devices = fraction ? random_.between(1, 9) * 100 : 1000;
+    role.replicas = random.between(1, 4);
+    const bool fraction = random.chance(200);
+    role.resources.devices = fraction ? random.between(1, 9) * 100 : 1000;
     role.resources.flavor = "card";
     job.spec.roles.push_back(role);
-    job.spec.grace = seconds(random_.between(1, 5));
-    job.spec.checkpoint.enabled = random_.chance(600);
-    job.spec.retries.limit = random_.between(0, 3);
+    job.spec.grace = seconds(random.between(1, 5));
+    job.spec.checkpoint.enabled = random.chance(600);
+    job.spec.retries.limit = random.between(0, 3);
     job.spec.retries.backoff = seconds(1);
-    job.spec.env["STEPS"] = std::to_string(random_.between(2, 40));
-    if (random_.chance(100)) job.spec.env["EXIT"] = "3";
-    if (random_.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
+    job.spec.env["STEPS"] = std::to_string(random.between(2, 40));
+    if (random.chance(100)) job.spec.env["EXIT"] = "3";
+    if (random.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
     job.spec.heartbeat_timeout = seconds(20);
-    if (random_.chance(200)) job.spec.licenses["seats"] = random_.between(1, 2);
-    if (!random_.chance(120)) return job;
+    if (random.chance(200)) job.spec.licenses["seats"] = random.between(1, 2);
+    if (!random.chance(120)) return job;
     model::JobArray& array = job.spec.array.emplace();
-    array.count = random_.between(2, 5);
-    array.max_running = random_.between(0, 2);
+    array.count = random.between(2, 5);
+    array.max_running = random.between(0, 2);
     return job;
 }
 
-void Clients::submit_job() {
-    model::Job job = draw_job();
-    const std::int64_t number = static_cast<std::int64_t>(requests_.size()) + 1;
+void Clients::plan_one(std::int64_t from_ms, std::int64_t to_ms, Deed deed) {
+    const std::int64_t number = ++planned_;
+    Random random = random_.fork(fmt::format("operation-{}", number));
+    const std::int64_t at = random.between(from_ms, to_ms);
+    if (only_ && !only_->contains(number)) return;
+    agenda_.in(milliseconds(at), [this, number, random, deed]() mutable { (this->*deed)(number, random); });
+}
+
+void Clients::note(std::int64_t number, std::string what) { done_.push_back({number, std::move(what)}); }
+
+void Clients::submit_job(std::int64_t number, Random& random) {
+    model::Job job = draw_job(number, random);
+    jobs_ += 1;
+    note(number, describe(job));
     Request request{.command = {}, .name = job.meta.name};
     request.command = command_of(std::move(job), fmt::format("key-{}", number));
     requests_[number] = std::move(request);
     send(number);
 }
 
-void Clients::submit_service() {
-    const std::int64_t number = static_cast<std::int64_t>(requests_.size()) + 1;
-    model::Service service = placed<model::Service>(fmt::format("service-{}", number));
+void Clients::submit_service(std::int64_t number, Random&) {
+    model::Service service = placed<model::Service>(service_name(number - jobs_at_first));
     service.spec.model = "tiny";
     service.spec.resources.devices = 1000;
     service.spec.resources.flavor = "card";
@@ -129,21 +159,26 @@ void Clients::submit_service() {
     service.spec.replicas.idle_timeout = seconds(20);
     service.spec.drain_timeout = seconds(3);
     const std::string name = service.meta.name;
+    note(number, name);
     Request request{.command = command_of(std::move(service), fmt::format("key-{}", number)), .name = name};
     requests_[number] = std::move(request);
     send(number);
-    for (int i = 0; i < 6; ++i) agenda_.in(milliseconds(random_.between(1000, chaos_ms)), [this, name] { call_service(name); });
 }
 
-void Clients::call_service(const std::string& name) {
+void Clients::call_service(std::int64_t number, Random& random) {
+    const std::int64_t call = number - jobs_at_first - services_at_first - 1;
+    const std::string name = service_name(1 + call / calls_of_each);
+    const std::int64_t waiting = random.between(1, 8);
+    const std::int64_t lasts = random.between(2, 30);
+    const std::int64_t rows = random.between(1, 3);
     const auto it = services_.find(name);
     if (it == services_.end() || !calling_) return;
+    note(number, fmt::format("{} calls of {}", waiting, name));
     const Uid uid = it->second;
-    const std::int64_t waiting = random_.between(1, 8);
     post_(model::GatewayLoad{.gateway = "g1", .services = {{.service = uid, .waiting = waiting, .in_flight = 0}}});
-    agenda_.in(seconds(random_.between(2, 30)), [this, uid] {
+    agenda_.in(seconds(lasts), [this, uid, rows] {
         post_(model::GatewayLoad{.gateway = "g1", .services = {{.service = uid, .waiting = 0, .in_flight = 0}}});
-        usage_made_ += random_.between(1, 3);
+        usage_made_ += rows;
         ship_usage();
     });
 }
@@ -160,18 +195,19 @@ void Clients::ship_usage() {
         row.completion_tokens = sequence;
         shipped.rows.push_back(row);
     }
-    const bool twice = faults_.strikes(Fault::usage_sent_twice, random_);
+    const bool twice = faults_.strikes(Fault::usage_sent_twice);
     post_(shipped);
     if (twice) post_(shipped);
     agenda_.in(seconds(5), [this] { ship_usage(); });
 }
 
-void Clients::cancel_some() {
-    if (requests_.empty()) return;
-    const std::int64_t pick = random_.between(1, static_cast<std::int64_t>(requests_.size()));
-    const Request& request = requests_.at(pick);
-    if (!request.acknowledged || !request.name.starts_with("job-")) return;
-    const bool remove = random_.chance(400);
+void Clients::cancel_some(std::int64_t number, Random& random) {
+    const std::int64_t pick = random.between(1, jobs_at_first);
+    const bool remove = random.chance(400);
+    const auto found = requests_.find(pick);
+    if (found == requests_.end() || !found->second.acknowledged) return;
+    const Request& request = found->second;
+    note(number, fmt::format("{} {}", remove ? "deletes" : "cancels", request.name));
     const model::ObjectKey key{model::Kind::job, "default", "default", request.name};
     if (remove) deleted_.insert(request.name);
     model::Command command{.ticket = next_ticket_++,
@@ -187,7 +223,8 @@ void Clients::cancel_some() {
     post_(std::move(command));
 }
 
-void Clients::ask_in_vain() {
+void Clients::ask_in_vain(std::int64_t number, Random&) {
+    note(number, "asks in vain");
     model::Command command{.ticket = next_ticket_++,
                            .caller = {.subject = std::string(core::platform_subject), .key_id = {}, .request_id = {}},
                            .actions = {model::DeleteObject{{model::Kind::queue, "", "", "cohort"}}},
@@ -203,16 +240,18 @@ void Clients::ask_in_vain() {
 }
 
 void Clients::plan() {
-    const std::int64_t first = 1;
-    requests_[first] = Request{.command = command_of(model::Project{}, "base"), .name = "base"};
-    requests_[first].command.actions = base_objects();
-    send(first);
-    for (std::int64_t i = 0; i < jobs_at_first; ++i)
-        agenda_.in(milliseconds(random_.between(500, chaos_ms / 2)), [this] { submit_job(); });
-    for (int i = 0; i < 2; ++i) agenda_.in(milliseconds(random_.between(500, 20'000)), [this] { submit_service(); });
-    for (int i = 0; i < 5; ++i) agenda_.in(milliseconds(random_.between(5000, chaos_ms)), [this] { cancel_some(); });
+    constexpr std::int64_t base = 0;
+    requests_[base] = Request{.command = command_of(model::Project{}, "base"), .name = "base"};
+    requests_[base].command.actions = base_objects();
+    send(base);
+    // By these numbers operations know each other: jobs first, then services, then the calls of each.
+    for (std::int64_t i = 0; i < jobs_at_first; ++i) plan_one(500, chaos_ms / 2, &Clients::submit_job);
+    for (std::int64_t i = 0; i < services_at_first; ++i) plan_one(500, 20'000, &Clients::submit_service);
+    for (std::int64_t i = 0; i < services_at_first * calls_of_each; ++i)
+        plan_one(1000, chaos_ms, &Clients::call_service);
+    for (int i = 0; i < 5; ++i) plan_one(5000, chaos_ms, &Clients::cancel_some);
     // Requests that are refused, or only tried, share batches with everything else.
-    for (int i = 0; i < 40; ++i) agenda_.in(milliseconds(random_.between(1000, chaos_ms)), [this] { ask_in_vain(); });
+    for (int i = 0; i < 40; ++i) plan_one(1000, chaos_ms, &Clients::ask_in_vain);
 }
 
 void Clients::send(std::int64_t number) {
@@ -246,7 +285,7 @@ void Clients::on_answer(const model::Answer& answer) {
     request.acknowledged = true;
     request.uid = answer.outcomes.front().uid;
     if (request.name.starts_with("service-")) services_[request.name] = request.uid;
-    if (faults_.strikes(Fault::client_retries, random_)) again_later(number);
+    if (faults_.strikes(Fault::client_retries)) again_later(number);
 }
 
 void Clients::on_acknowledged(std::int64_t sequence) { usage_booked_ = std::max(usage_booked_, sequence); }

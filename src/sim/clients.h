@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,11 +22,19 @@ namespace tandem::sim {
 inline constexpr std::int64_t seats_there = 3;
 inline constexpr std::int64_t queue_running_max = 3;  // of team-a and of team-b
 
+// Something that a client does. Its random numbers are its own, so that leaving one out changes no other.
+struct Operation {
+    std::int64_t number = 0;
+    std::string what{};  // "job-3: 2 x 1 devices of queue team-a, ..."
+    bool operator==(const Operation&) const = default;
+};
+
 class Clients {
   public:
     using Post = std::function<void(model::Input)>;
-    Clients(Agenda& agenda, FaultPlan& faults, Random random, Post post)
-        : agenda_(agenda), faults_(faults), random_(random), post_(std::move(post)) {}
+    // `only`: of the operations that are drawn, these.
+    Clients(Agenda& agenda, FaultPlan& faults, Random random, Post post, std::optional<std::set<std::int64_t>> only)
+        : agenda_(agenda), faults_(faults), random_(random), post_(std::move(post)), only_(std::move(only)) {}
 
     // Plans all they will do: base objects at once, work over the coming minutes.
     void plan();
@@ -40,8 +49,8 @@ class Clients {
 
     // Set by the world: lets clients see which services sleep.
     void stop_calling() { calling_ = false; }
-    // Another batch of submissions, to be made after a restart.
-    void submit_job();
+    // What was done so far, in order.
+    const std::vector<Operation>& operations() const { return done_; }
 
   private:
     struct Request {
@@ -50,15 +59,20 @@ class Clients {
         bool acknowledged = false;
         Uid uid{};
     };
+    using Deed = void (Clients::*)(std::int64_t number, Random& random);
+    // Draws when, and does it then.
+    void plan_one(std::int64_t from_ms, std::int64_t to_ms, Deed deed);
+    void note(std::int64_t number, std::string what);
     void send(std::int64_t request);
     void again_later(std::int64_t request);
-    void submit_service();
-    void call_service(const std::string& name);
-    void cancel_some();
-    void ask_in_vain();
+    void submit_job(std::int64_t number, Random& random);
+    void submit_service(std::int64_t number, Random& random);
+    void call_service(std::int64_t number, Random& random);
+    void cancel_some(std::int64_t number, Random& random);
+    void ask_in_vain(std::int64_t number, Random& random);
     void ship_usage();
     model::Command command_of(model::Object object, const std::string& key);
-    model::Job draw_job();
+    static model::Job draw_job(std::int64_t number, Random& random);
 
     Agenda& agenda_;
     FaultPlan& faults_;
@@ -73,6 +87,9 @@ class Clients {
     std::int64_t usage_made_ = 0;
     std::int64_t usage_booked_ = 0;
     bool calling_ = true;
+    std::optional<std::set<std::int64_t>> only_;
+    std::int64_t planned_ = 0;
+    std::vector<Operation> done_;
 };
 
 }  // namespace tandem::sim

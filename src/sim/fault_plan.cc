@@ -30,18 +30,34 @@ constexpr std::uint32_t enabled_per_mille = 600;
 
 std::string_view name_of(Fault fault) { return rates[static_cast<std::size_t>(fault)].name; }
 
-FaultPlan::FaultPlan(Random& random) {
+std::optional<Fault> fault_named(std::string_view name) {
+    for (std::size_t i = 0; i < fault_count; ++i)
+        if (rates[i].name == name) return static_cast<Fault>(i);
+    return {};
+}
+
+FaultPlan::FaultPlan(Random& random, std::optional<std::set<Strike>> only)
+    : only_(std::move(only)) {
     for (std::size_t i = 0; i < fault_count; ++i) {
         const bool enabled = random.chance(enabled_per_mille);
         const auto rate = static_cast<std::uint32_t>(random.below(rates[i].per_mille)) + 1;
         if (enabled) per_mille_[static_cast<Fault>(i)] = rate;
     }
+    for (const Rate& rate : rates) randoms_.push_back(random.fork(rate.name));
 }
 
-bool FaultPlan::strikes(Fault fault, Random& random) {
-    const auto it = per_mille_.find(fault);
-    if (healed_ || it == per_mille_.end() || !random.chance(it->second)) return false;
+bool FaultPlan::strikes(Fault fault) {
+    if (healed_) return false;
+    const Strike strike{fault, asks_[fault]++};
+    if (only_) {
+        if (!only_->contains(strike)) return false;
+    } else {
+        const auto rate = per_mille_.find(fault);
+        if (rate == per_mille_.end()) return false;
+        if (!randoms_[static_cast<std::size_t>(fault)].chance(rate->second)) return false;
+    }
     struck_[fault] += 1;
+    made_.push_back(strike);
     return true;
 }
 

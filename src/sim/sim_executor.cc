@@ -20,10 +20,10 @@ std::int64_t number_of(const std::map<std::string, std::string>& env, const std:
 std::int64_t SimExecutor::latency_ms() { return 1 + static_cast<std::int64_t>(random_.below(40)); }
 
 void SimExecutor::report(model::Input input) {
-    if (faults_.strikes(Fault::report_lost, random_)) return;
-    const bool late = faults_.strikes(Fault::report_late, random_);
+    if (faults_.strikes(Fault::report_lost)) return;
+    const bool late = faults_.strikes(Fault::report_late);
     const std::int64_t delay = late ? 1000 + static_cast<std::int64_t>(random_.below(20'000)) : latency_ms();
-    const bool twice = faults_.strikes(Fault::report_twice, random_);
+    const bool twice = faults_.strikes(Fault::report_twice);
     for (int copy = 0; copy < (twice ? 2 : 1); ++copy)
         agenda_.in(milliseconds(delay * (copy + 1)), [this, input] {
             if (sink_) sink_(input);
@@ -66,12 +66,12 @@ void SimExecutor::start(const model::StartTask& start) {
     SimTask& task = tasks_[start.task];
     task.start = start;
     task.started = agenda_.now();
-    task.hung = faults_.strikes(Fault::task_hangs, random_);
+    task.hung = faults_.strikes(Fault::task_hangs);
     if (!start.resume_from.empty()) task.step = std::stoll(start.resume_from);
     ++starts_;
     check_world(task);
     report(model::TaskStarted{start.task, "handle", start.wants_port ? "127.0.0.1:1" : "", agenda_.now()});
-    if (start.wants_port && faults_.strikes(Fault::task_dies, random_))
+    if (start.wants_port && faults_.strikes(Fault::task_dies))
         agenda_.in(seconds(1 + static_cast<std::int64_t>(random_.below(30))), [this, name = start.task] { end(name, -1, 9); });
     if (!start.wants_port) agenda_.in(milliseconds(100 + static_cast<std::int64_t>(random_.below(200))), [this, name = start.task] { work(name); });
 }
@@ -80,11 +80,11 @@ void SimExecutor::start(const model::StartTask& start) {
 void SimExecutor::work(const model::TaskName& name) {
     SimTask& task = tasks_.at(name);
     if (!task.alive || task.hung) return;
-    if (faults_.strikes(Fault::shim_lost, random_)) {
+    if (faults_.strikes(Fault::shim_lost)) {
         task.alive = false;
         return report(model::TaskGone{name, "shim and task are gone"});
     }
-    if (faults_.strikes(Fault::task_dies, random_)) return end(name, -1, 9);
+    if (faults_.strikes(Fault::task_dies)) return end(name, -1, 9);
     task.step += 1;
     report(model::TaskProgress{name, task.step, agenda_.now(), agenda_.now()});
     if (task.start.checkpoint && task.step % checkpoint_every == 0)

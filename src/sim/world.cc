@@ -29,17 +29,38 @@ model::NodeReported node_report(std::int64_t number, bool healthy) {
     return report;
 }
 
+std::optional<std::set<Strike>> strikes_of(const Case* only) {
+    if (only == nullptr) return {};
+    return std::set<Strike>(only->strikes.begin(), only->strikes.end());
+}
+
+std::optional<std::set<std::int64_t>> operations_of(const Case* only) {
+    if (only == nullptr) return {};
+    std::set<std::int64_t> numbers;
+    for (const Operation& one : only->operations) numbers.insert(one.number);
+    return numbers;
+}
+
 }  // namespace
 
-World::World(std::uint64_t seed)
+World::World(std::uint64_t seed, Rule rule) : World(seed, nullptr, std::move(rule)) {}
+
+World::World(const Case& only, Rule rule) : World(only.seed, &only, std::move(rule)) {}
+
+World::World(std::uint64_t seed, const Case* only, Rule rule)
     : random_(seed_from(seed)),
-      faults_(random_),
+      faults_(random_, strikes_of(only)),
       executor_(agenda_, faults_, random_.fork("executor")),
-      clients_(agenda_, faults_, random_.fork("clients"), [this](model::Input input) { post(std::move(input)); }),
+      clients_(agenda_, faults_, random_.fork("clients"), [this](model::Input input) { post(std::move(input)); },
+               operations_of(only)),
       // Small segments, so that each life has several.
-      disk_(std::make_shared<store::MemoryDisk>(store::MemoryOptions{.segment_batches_max = 97})) {
+      disk_(std::make_shared<store::MemoryDisk>(store::MemoryOptions{.segment_batches_max = 97})),
+      rule_(std::move(rule)) {
     result_.seed = seed;
+    result_.happened.seed = seed;
     nodes_ = random_.between(4, 6);
+    const auto operations = operations_of(only);
+    crash_wanted_ = !operations || operations->contains(sure_crash);
 }
 
 std::string World::hash(std::string_view previous, const model::AuditRecord& record) {
@@ -95,10 +116,10 @@ void World::schedule_batch() {
 
 void World::run_batch() {
     if (!result_.violation.empty()) return;
-    if (faults_.strikes(Fault::crash_between_batches, random_)) return crash();
-    if (faults_.strikes(Fault::crash_before_commit, random_)) disk_->arm(store::CommitFault::fatal_before_write);
-    else if (faults_.strikes(Fault::crash_after_commit, random_)) disk_->arm(store::CommitFault::fatal_after_write);
-    else if (faults_.strikes(Fault::store_full, random_)) disk_->arm(store::CommitFault::full);
+    if (faults_.strikes(Fault::crash_between_batches)) return crash();
+    if (faults_.strikes(Fault::crash_before_commit)) disk_->arm(store::CommitFault::fatal_before_write);
+    else if (faults_.strikes(Fault::crash_after_commit)) disk_->arm(store::CommitFault::fatal_after_write);
+    else if (faults_.strikes(Fault::store_full)) disk_->arm(store::CommitFault::full);
     std::vector<model::Input> inputs = std::exchange(mailbox_, {});
     std::vector<model::Input> retry = driver_->take_retry();
     inputs.insert(inputs.begin(), retry.begin(), retry.end());
@@ -118,6 +139,7 @@ void World::run_batch() {
 void World::publish(const model::BatchRecord& record, const core::State& state) {
     if (!result_.violation.empty()) return;
     result_.violation = checker_.after_batch(record, state, disk_->rows());
+    if (result_.violation.empty() && rule_) result_.violation = rule_(record, state);
     result_.digest = record.digest;
 }
 
@@ -131,7 +153,7 @@ void World::acknowledge(std::int64_t, std::int64_t sequence) { clients_.on_ackno
 
 void World::report_nodes() {
     for (std::int64_t i = 0; i < nodes_; ++i) {
-        const bool flaps = faults_.strikes(Fault::node_flaps, random_);
+        const bool flaps = faults_.strikes(Fault::node_flaps);
         post(node_report(i, !flaps));
     }
     agenda_.in(node_period, [this, life = life_] {
@@ -177,14 +199,22 @@ void World::advance_until(Instant end, bool stop_when_done) {
     if (result_.violation.empty() && !stop_when_done) agenda_.move_to(end);
 }
 
+// Every seed has one crash at least, whatever its plan allows.
+void World::plan_sure_crash(bool wanted) {
+    const Duration when = milliseconds(random_.between(20'000, 120'000));
+    if (!wanted) return;
+    agenda_.in(when, [this] {
+        if (!driver_) return;
+        result_.happened.operations.push_back({sure_crash, "crash"});
+        crash();
+    });
+}
+
 SeedResult World::run() {
     const Instant begin = agenda_.now();
     boot();
     clients_.plan();
-    // Every seed has one crash at least, whatever its plan allows.
-    agenda_.in(milliseconds(random_.between(20'000, 120'000)), [this] {
-        if (driver_) crash();
-    });
+    plan_sure_crash(crash_wanted_);
     advance_until(begin + chaos, false);
     faults_.heal();
     clients_.stop_calling();
@@ -198,6 +228,11 @@ SeedResult World::run() {
     for (const store::Segment& segment : disk_->segments())
         if (result_.violation.empty()) result_.violation = replay(segment);
     if (result_.violation.empty()) result_.violation = checker_.ledger_adds_up(disk_->rows(), driver_->state().meta.time);
+    const std::vector<Operation>& done = clients_.operations();
+    std::vector<Operation>& happened = result_.happened.operations;
+    happened.insert(happened.end(), done.begin(), done.end());
+    result_.happened.strikes = faults_.strikes_made();
+    result_.happened.rule = result_.violation.substr(0, result_.violation.find(':'));
     return result_;
 }
 

@@ -5,9 +5,13 @@
 // replay segment is run again and must give the same digests.
 //
 // Size of a seed: >= 4 nodes, 20 jobs, 300 inputs, 1 crash.
+//
+// A Case is a seed of which only some operations and strikes happen: what a failing seed is made smaller to
+// (shrink.h). The case that has all of a seed's is the very run of the seed.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,6 +28,18 @@
 
 namespace tandem::sim {
 
+struct Case {
+    std::uint64_t seed = 0;
+    std::string rule{};                   // that it broke when it was made: "C14"
+    std::vector<Operation> operations{};  // in order of their beginning
+    std::vector<Strike> strikes{};        // in order
+    bool operator==(const Case&) const = default;
+};
+// The crash that every seed has.
+inline constexpr std::int64_t sure_crash = 0;
+// Told beside those of checker.h, for tests: the text of what is wrong with a batch, or none.
+using Rule = std::function<std::string(const model::BatchRecord&, const core::State&)>;
+
 struct SeedResult {
     std::uint64_t seed = 0;
     std::string violation{};        // empty: all rules held
@@ -35,11 +51,13 @@ struct SeedResult {
     std::int64_t starts = 0;
     std::int64_t virtual_ms = 0;
     std::map<Fault, std::int64_t> faults{};
+    Case happened{};  // all that did; its rule is what is before the colon of `violation`
 };
 
 class World : public core::Publisher, public core::AuditHasher {
   public:
-    explicit World(std::uint64_t seed);
+    explicit World(std::uint64_t seed, Rule rule = {});
+    explicit World(const Case& only, Rule rule = {});
     SeedResult run();
 
     // Publisher and AuditHasher, for the driver.
@@ -50,8 +68,10 @@ class World : public core::Publisher, public core::AuditHasher {
     std::string hash(std::string_view previous, const model::AuditRecord& record) override;
 
   private:
+    World(std::uint64_t seed, const Case* only, Rule rule);
     void boot();
     void crash();
+    void plan_sure_crash(bool wanted);
     void post(model::Input input);
     void schedule_batch();
     void run_batch();
@@ -74,6 +94,8 @@ class World : public core::Publisher, public core::AuditHasher {
     bool batch_scheduled_ = false;
     std::int64_t life_ = 0;      // of the server; answers to a dead one are lost
     std::int64_t nodes_ = 0;
+    Rule rule_;
+    bool crash_wanted_ = true;
     SeedResult result_;
 };
 

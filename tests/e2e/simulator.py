@@ -122,6 +122,23 @@ class Simulator(unittest.TestCase):
         self.assertEqual(first.stdout, again.stdout)
         self.assertIn("seed 3: digest ", first.stdout)
 
+    def test_kept_cases_are_replayed_and_wrong_ones_named(self) -> None:
+        folder = Path(__file__).resolve().parents[1] / "regressions"
+        for kept in sorted(folder.glob("*.json")):
+            told = ask("--replay", str(kept))
+            self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+            self.assertIn("1 passed, 0 failed", told.stdout)
+            case = json.loads(kept.read_text())
+            case["operations"][0]["what"] = "something else"
+            refused = ask("--replay", "-", stdin=json.dumps(case))
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("operations[0].what", refused.stderr)
+        for text, field in (("{}", "seed"), ('{"seed": 1, "operations": {}}', "operations"), ("[", "")):
+            refused = ask("--replay", "-", stdin=text)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn(field, refused.stderr)
+        self.assertEqual(ask("--replay", "x", "--seeds", "3").returncode, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

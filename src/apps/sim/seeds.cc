@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "apps/read_words.h"
+#include "apps/sim/figures.h"
+#include "apps/sim/input.h"
 #include "apps/sim/verbs.h"
 #include "base/assert.h"
 #include "base/digest.h"
 #include "sim/probes.h"
+#include "sim/shrink.h"
 #include "sim/world.h"
 
 namespace tandem::apps {
@@ -23,6 +26,8 @@ struct Options {
     std::int64_t seed = 0;
     bool verbose = false;
     bool probes = false;
+    std::string shrink{};
+    std::string replay{};
 };
 
 void describe(CLI::App& app, Options& options) {
@@ -39,6 +44,13 @@ void describe(CLI::App& app, Options& options) {
     app.add_flag("--digests,--verbose", options.verbose,
                  "a line a seed, the same on every compiler");
     app.add_flag("--probes", options.probes, "how often each rare path was taken");
+    app.add_option("--shrink", options.shrink,
+                   "make the first seed that breaks a rule smaller, and keep what is left here");
+    app.add_option("--replay", options.replay, "run what --shrink kept")
+        ->excludes(seeds)
+        ->excludes(from)
+        ->excludes("--seed")
+        ->excludes("--shrink");
     app.footer(sim_verbs());
 }
 
@@ -66,6 +78,43 @@ void print_seed(const sim::SeedResult& result) {
         result.crashes, render_duration({result.virtual_ms}), faults);
 }
 
+std::string size_of(const sim::SeedResult& result) {
+    return fmt::format("{} operations, {} faults, {} inputs, {} batches",
+                       result.happened.operations.size(), result.happened.strikes.size(),
+                       result.inputs, result.batches);
+}
+
+// What is left of a seed that broke a rule, as a file.
+void keep_smaller(std::uint64_t seed, const std::string& path) {
+    const auto shrunk = sim::shrink_seed(seed);
+    TANDEM_ASSERT(shrunk.has_value(), "a seed is the same whenever it runs");
+    fmt::print("  made smaller in {} runs: from {} to {}\n  now: {}\n", shrunk->runs,
+               size_of(shrunk->whole), size_of(shrunk->least), shrunk->least.violation);
+    const Status written = write_text(path, sim::render_case(shrunk->least.happened));
+    fmt::print("  {}\n", written ? "again: ./dev sim --replay " + path : written.error().message);
+}
+
+int replay_case(const std::string& path) {
+    const auto played = [&]() -> Result<sim::SeedResult> {
+        TANDEM_LET(text, read_trace(path));
+        TANDEM_LET(kept, sim::parse_case(text.text));
+        return sim::play_case(kept);
+    }();
+    if (!played) {
+        const Error& error = played.error();
+        return refuse("--replay", {error.code,
+                                   error.field.empty() ? error.message
+                                                       : fmt::format("{}: {}: {}", path,
+                                                                     error.field, error.message),
+                                   {}});
+    }
+    fmt::print("seed {}, {}\n", played->seed, size_of(*played));
+    if (!played->violation.empty()) fmt::print("broke a rule: {}\n", played->violation);
+    fmt::print("{} passed, {} failed\n", played->violation.empty() ? 1 : 0,
+               played->violation.empty() ? 0 : 1);
+    return played->violation.empty() ? 0 : 1;
+}
+
 // A run of many seeds that never takes a rare path proves nothing about it.
 std::int64_t missing_probes() {
     std::int64_t missing = 0;
@@ -85,6 +134,7 @@ int sim_seeds(const std::vector<std::string>& words) {
     Options options;
     describe(app, options);
     if (const auto code = read_words(app, words)) return *code;
+    if (!options.replay.empty()) return replay_case(options.replay);
     const bool one = app.count("--seed") > 0;
     const auto from = static_cast<std::uint64_t>(one ? options.seed : options.from);
     const auto seeds = static_cast<std::uint64_t>(one ? 1 : options.seeds);
@@ -103,6 +153,11 @@ int sim_seeds(const std::vector<std::string>& words) {
         ++failed;
         fmt::print("seed {} broke a rule: {}\n  again: ./dev sim --seed {}\n", seed,
                    result.violation, seed);
+        if (failed > 1) continue;
+        if (!options.shrink.empty())
+            keep_smaller(seed, options.shrink);
+        else
+            fmt::print("  smaller: ./dev sim --seed {} --shrink FILE\n", seed);
     }
     constexpr std::uint64_t enough_seeds = 500;
     const std::int64_t missing = seeds >= enough_seeds ? missing_probes() : 0;

@@ -147,6 +147,7 @@ void Chronicle::note_fragments(Curves::Values& values) {
 }
 
 ChronicleFigures Chronicle::close() {
+    look();
     if (!curves_.all_zero(CurveOf::used)) curves_.close(stage_.now());
     ChronicleFigures figures{.length = curves_.length(), .bucket = curves_.width()};
     figures.waiting = curves_.means({CurveOf::waiting, {}, {}});

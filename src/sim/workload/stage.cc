@@ -73,7 +73,7 @@ void Stage::end(const std::string& job, std::int64_t code) {
 void Stage::pass(Duration time) {
     const Instant end = now_ + time;
     play_until(end);
-    now_ = end;
+    move_to(end);
     run_batch({model::TimerFired{}});
     play_until(end);
 }
@@ -90,7 +90,7 @@ void Stage::play_until(Instant end) {
         if (!next || *next > end) return;
         at_once = *next > now_ ? 0 : at_once + 1;
         if (at_once > batches_at_once_max) violation_ = "work comes and goes without end";
-        now_ = std::max(now_, *next);
+        move_to(*next);
         std::vector<model::Input> inputs;
         while (!agenda_.empty() && agenda_.begin()->first.first <= now_) {
             inputs.push_back(std::move(agenda_.begin()->second));
@@ -111,7 +111,11 @@ void Stage::run_batch(std::vector<model::Input> inputs) {
         driver_->run(std::move(inputs), {.now = now_, .seed = seed_from(++seeds_)});
     if (result != core::BatchResult::committed && violation_.empty())
         violation_ = "a batch was not committed";
-    if (watcher_) watcher_();
+}
+
+void Stage::move_to(Instant when) {
+    if (watcher_ && when > now_) watcher_();
+    now_ = std::max(now_, when);
 }
 
 core::CommitOutcome Stage::commit(const model::BatchRecord& record) {

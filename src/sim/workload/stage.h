@@ -59,7 +59,7 @@ class Stage : private core::Store,
     // All that ever ran, in order of their names.
     std::vector<TaskSeen> tasks() const;
     std::int64_t batches() const { return batches_; }
-    // Called after each batch; an empty one ends that.
+    // Called before time moves on, and so sees what holds from now until then; an empty one ends that.
     void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
     // The first rule that broke; empty when none did.
     const std::string& violation() const { return violation_; }
@@ -97,6 +97,7 @@ class Stage : private core::Store,
     void plan_checkpoint(const model::TaskName& task, std::int64_t step);
     const Behaviour& behaviour_of(const std::string& job) const;
     void at(Instant when, model::Input input);
+    void move_to(Instant when);
     void run_batch(std::vector<model::Input> inputs);
     void play_until(Instant end);  // all that happens up to then
     void check(const core::State& state);
