@@ -103,6 +103,12 @@ model::Job Clients::draw_job() {
     if (random_.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
     job.spec.heartbeat_timeout = seconds(20);
     if (random_.chance(200)) job.spec.licenses["seats"] = random_.between(1, 2);
+    if (!fraction && random_.chance(300)) {
+        job.spec.roles.front().max_replicas = role.replicas + random_.between(1, 4);
+        job.spec.elastic.grow_after = seconds(random_.between(1, 4));
+        job.spec.checkpoint.restart_time = milliseconds(random_.between(10, 400));
+        if (random_.chance(400)) job.spec.elastic.resize = model::ResizeMode::restart;
+    }
     if (!random_.chance(120)) return job;
     model::JobArray& array = job.spec.array.emplace();
     array.count = random_.between(2, 5);
