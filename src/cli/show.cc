@@ -72,10 +72,17 @@ std::string command_cell(const ColumnContext& c) {
 }
 
 std::string ranks_cell(const ColumnContext& c) {
-    std::int64_t ranks = 0;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
     if (const Value* roles = find_at(c.object, "spec.roles"))
-        for (const Value& role : roles->items) ranks += number_at(role, "replicas");
-    return std::to_string(ranks);
+        for (const Value& role : roles->items) {
+            const std::int64_t stated = number_at(role, "minReplicas");
+            const std::int64_t needed = stated > 0 ? stated : number_at(role, "replicas");
+            least += needed;
+            most += std::max(needed, number_at(role, "maxReplicas"));
+        }
+    if (most == least) return std::to_string(least);
+    return fmt::format("{} of {}..{}", number_at(c.object, "status.replicas"), least, most);
 }
 
 std::string ready_cell(const ColumnContext& c) {

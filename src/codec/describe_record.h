@@ -176,6 +176,7 @@ void describe(auto& v, Of<model::StartTask> auto& s) {
     v.field("modelDigest", s.model_digest);
     v.field("wantsRendezvous", s.wants_rendezvous);
     v.field("worldSize", s.world_size);
+    v.field("member", s.member);
     v.field("checkpoint", s.checkpoint);
     v.field("checkpointDirectory", s.checkpoint_directory);
     v.field("resumeFrom", s.resume_from);

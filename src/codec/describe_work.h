@@ -154,6 +154,7 @@ void describe(auto& v, Of<model::ReplicaStatus> auto& s) {
     v.field("finished", s.finished);
     v.field("draining", s.draining, {.note = "gets nothing new"});
     v.field("stopAt", s.stop_at, {.note = "when a draining replica is stopped"});
+    v.field("surplus", s.surplus, {.note = "beyond what is needed: first to give way"});
 }
 
 void describe(auto& v, Of<model::JobRole> auto& s) {
@@ -161,7 +162,24 @@ void describe(auto& v, Of<model::JobRole> auto& s) {
     v.field("name", s.name, {.keep = true});
     v.field("replicas", s.replicas,
             {.note = "ranks, all started together", .min = 1, .max = model::limits::replicas_max});
+    v.field("minReplicas", s.min_replicas,
+            {.note = "elastic: it starts with so many; 0: replicas",
+             .min = 0,
+             .max = model::limits::replicas_max});
+    v.field("maxReplicas", s.max_replicas,
+            {.note = "elastic: it has up to so many while nobody else wants the devices",
+             .min = 0,
+             .max = model::limits::replicas_max});
     v.field("resources", s.resources);
+}
+
+void describe(auto& v, Of<model::JobElastic> auto& s) {
+    v.named("JobElastic");
+    v.field("resize", s.resize,
+            {.note = "live: members come and go; restart: all ranks start again; auto: restart "
+                     "for torchrun"});
+    v.field("growAfter", s.grow_after,
+            {.note = "after it last changed; doubles while it shrinks again"});
 }
 
 void describe(auto& v, Of<model::JobRetries> auto& s) {
@@ -262,6 +280,7 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("whenPreempt", s.when_preempt, {.note = "preempt: before the other flavors are tried"});
     v.field("placing", s.placing,
             {.note = "where its replicas may be, together and beside others"});
+    v.field("elastic", s.elastic, {.note = "of roles with maxReplicas"});
 }
 
 void describe(auto& v, Of<model::CheckpointRecord> auto& s) {
@@ -305,6 +324,10 @@ void describe(auto& v, Of<model::JobStatus> auto& s) {
     v.field("forcedBy", s.forced_by, {.note = "starts whatever quotas and limits say"});
     v.field("element", s.element, {.note = "of an array"});
     v.field("elements", s.elements, {.note = "an array's, by phase"});
+    v.field("replicas", s.replicas, {.note = "elastic: members that it has"});
+    v.field("nextRank", s.next_rank, {.note = "elastic: of a member that joins this attempt"});
+    v.field("shrinks", s.shrinks, {.note = "times it gave members, less than an hour apart"});
+    v.field("resized", s.resized, {.note = "when it last gained or gave members"});
 }
 
 }  // namespace tandem::codec

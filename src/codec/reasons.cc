@@ -240,6 +240,16 @@ constexpr Sentence catalogue[] = {
     {"the wall clock of this machine jumped by {by}; time here follows it slowly and never goes "
      "back",
      "本机的系统时钟跳变了 {by}；此处的时间会缓慢跟随，绝不后退"},
+    {"gives way to {by} with replica {replica}, beyond what it needs: {left} are left, it never "
+     "has fewer than {min}[; up to {atRisk} of work may be lost]"
+     "|gives way to {by} with what it has beyond its need[; up to {atRisk} of work may be lost]",
+     "将超出所需的副本 {replica} 让给 {by}：还剩 {left} 个，绝不少于 {min} 个"
+     "[；最多可能损失 {atRisk} 的工作]"
+     "|将超出所需的部分让给 {by}[；最多可能损失 {atRisk} 的工作]"},
+    {"grows from {from} to {to} replicas, of at most {max}, while nobody else wants the devices",
+     "在没有其他任务需要设备时，副本从 {from} 个增加到 {to} 个（最多 {max} 个）"},
+    {"its ranks stop and start again with {to} replicas instead of {from}",
+     "所有 rank 将停止，并以 {to} 个副本（原为 {from} 个）重新启动"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

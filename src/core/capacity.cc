@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/capacity.h"
 
+#include "core/jobs.h"
+#include "core/members.h"
 #include "core/work_limits.h"
 
 namespace tandem::core {
@@ -34,10 +36,11 @@ sched::Entry entry_of(const State& state, const model::Replica& replica, sched::
     const model::Job* job = replica.spec.owner_kind == model::Kind::job
                                 ? state.table<model::Job>().find(replica.spec.owner_id)
                                 : nullptr;
+    const bool apart = replica.status.surplus;
     return {.id = replica.spec.owner_id,
             .part = replica.spec.rank,
             .kind = kind,
-            .workload = replica.spec.owner_id,
+            .workload = apart ? replica.meta.id : replica.spec.owner_id,
             .node = replica.status.node,
             .devices = replica.status.devices,
             .flavor = flavor,
@@ -47,7 +50,7 @@ sched::Entry entry_of(const State& state, const model::Replica& replica, sched::
             .queue = replica.spec.queue,
             .pool = replica.spec.pool,
             .project = replica.meta.project,
-            .permits = job ? held_permits_of(state, *job) : std::vector<sched::Permit>{},
+            .permits = job ? held_permits_of(state, *job, replica) : std::vector<sched::Permit>{},
             .placing = placing_of(job)};
 }
 
@@ -102,6 +105,7 @@ void release(Turn& turn, const model::Replica& replica, const Release& how) {
     const bool occupied = turn.state.planner.find_entry(replica.spec.owner_id, replica.spec.rank) != nullptr;
     if (!occupied) return;
     turn.state.planner.remove_entry(replica.spec.owner_id, replica.spec.rank);
+    if (replica.status.surplus) turn.state.planner.remove_occupant(replica.meta.id);
     ledger::IntervalBook::Closing closing{.ran_from = replica.status.ran_from, .safe_at = how.safe_at, .lost = how.lost};
     if (replica.status.exit) {
         closing.ended_at = replica.status.exit->at;

@@ -6,7 +6,9 @@
 #include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/dependencies.h"
+#include "core/elastic.h"
 #include "core/jobs.h"
+#include "core/members.h"
 #include "core/start_task.h"
 #include "core/work_limits.h"
 
@@ -26,6 +28,12 @@ void settle_replicas(Turn& turn, RowId job, Phase phase) {
     for (RowId id : replicas_of(turn.state, job)) {
         const Replica& replica = turn.state.table<Replica>().get(id);
         if (model::is_terminal(replica.status.phase)) continue;
+        // The next attempt begins with what it needs; who joins then is named anew.
+        const bool leaves = replica.status.draining || replica.status.phase == Phase::claimed;
+        if (replica.status.surplus && (leaves || phase == Phase::pending)) {
+            turn.table<Replica>().erase(id);
+            continue;
+        }
         if (phase == Phase::pending || phase == Phase::cancelled || !is_gone(replica))
             move_replica(turn, id, phase);
         else
@@ -46,7 +54,8 @@ std::optional<std::int64_t> last_step(const State& state, const Job& job) {
 
 // What was done since the last checkpoint has to be done again.
 bool loses_work(Ending ending) {
-    return ending == Ending::failed || ending == Ending::preempted || ending == Ending::requeued;
+    return ending == Ending::failed || ending == Ending::preempted ||
+           ending == Ending::requeued || ending == Ending::resized;
 }
 
 model::LedgerState lost_state(Ending ending) {
@@ -134,20 +143,29 @@ void after_failure(Turn& turn, RowId id) {
 }
 
 bool all_exited_well(const State& state, RowId id) {
-    for (RowId replica_id : replicas_of(state, id))
-        if (!exited_well(state.table<Replica>().get(replica_id))) return false;
+    for (RowId replica_id : replicas_of(state, id)) {
+        const Replica& replica = state.table<Replica>().get(replica_id);
+        if (replica.status.phase != Phase::claimed && !exited_well(replica)) return false;
+    }
     return true;
 }
 
 void close_attempt(Turn& turn, RowId id) {
     Job& job = turn.table<Job>().edit(id);
     // Exit code 0 of every rank means done, whatever else was asked of it meanwhile.
-    const bool was_asked = job.status.ending == Ending::preempted || job.status.ending == Ending::requeued;
+    const bool resizes = job.status.ending == Ending::resized;
+    if (resizes && (job.status.cancel_requested || job.meta.deletion_requested ||
+                    is_suspended(turn.state, job)))
+        job.status.ending = Ending::requeued;
+    const bool was_asked = resizes || job.status.ending == Ending::preempted ||
+                           job.status.ending == Ending::requeued;
     if (was_asked && all_exited_well(turn.state, id)) {
         job.status.ending = Ending::completed;
         job.status.reason = reason_of(ReasonCode::completed);
     }
     if (loses_work(job.status.ending)) tell_loss(turn, job);
+    if (job.status.ending == Ending::resized)
+        return resume_resized(turn, id, safe_until(job));
     release_attempt(turn, job);
     switch (job.status.ending) {
         case Ending::completed:
@@ -172,8 +190,10 @@ void close_attempt(Turn& turn, RowId id) {
 
 void reconcile_ending(Turn& turn, const Job& job) {
     if (job.status.reason.code == ReasonCode::collecting_outputs) return;
-    for (RowId id : replicas_of(turn.state, job.meta.id))
-        if (!is_gone(turn.state.table<Replica>().get(id))) return;
+    for (RowId id : replicas_of(turn.state, job.meta.id)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (replica.status.phase != Phase::claimed && !is_gone(replica)) return;
+    }
     close_attempt(turn, job.meta.id);
 }
 
@@ -184,9 +204,14 @@ void begin_ending(Turn& turn, RowId id, Ending ending, model::Reason reason) {
     job.status.reason = std::move(reason);
     for (RowId replica_id : replicas_of(turn.state, id)) {
         const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        if (replica.status.phase == Phase::claimed) {  // was about to join
+            dismiss(turn, replica_id, {});
+            continue;
+        }
         turn.state.planner.set_leaving(id, replica.spec.rank);
         if (!model::may_be_alive(replica.status.phase) || is_gone(replica)) continue;
         const model::TaskName task = task_name(turn.state, replica);
+        if (replica.status.phase == Phase::stopping) continue;  // it was told
         close_intents(turn, task);
         move_replica(turn, replica_id, Phase::stopping);
         turn.open_intent(model::StopTask{.task = task, .node = replica.status.node, .grace = job.spec.grace});
@@ -203,6 +228,7 @@ void finish_job(Turn& turn, RowId id, Phase phase, model::Reason reason) {
     job.status.reason = std::move(reason);
     job.status.ending = Ending::none;
     job.status.finished = turn.now;
+    job.status.replicas = 0;
     settle_replicas(turn, id, phase);
     turn.note(key_of_row(job), job.meta.uid, job.status.reason);
     tell_dependents(turn, job);
@@ -216,6 +242,7 @@ void requeue_job(Turn& turn, RowId id, model::Reason reason) {
     job.status.forced_by.clear();
     if (was_over) count_submitted(turn.state, job, unfinished_in(job));
     job.status.ending = Ending::none;
+    job.status.replicas = 0;
     job.status.reason = std::move(reason);
     settle_replicas(turn, id, Phase::pending);
     touch(turn, model::Kind::job, id);

@@ -6,9 +6,10 @@
 #include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/dependencies.h"
+#include "core/elastic.h"
 #include "core/job_ending.h"
 #include "core/job_watch.h"
-#include "core/start_task.h"
+#include "core/members.h"
 #include "core/work_limits.h"
 
 namespace tandem::core {
@@ -22,7 +23,7 @@ using model::Replica;
 
 std::int64_t devices_wanted(const Job& job) {
     std::int64_t milli = 0;
-    for (const model::JobRole& role : job.spec.roles) milli += role.replicas * role.resources.devices;
+    for (const model::JobRole& role : job.spec.roles) milli += role.least() * role.resources.devices;
     return milli;
 }
 
@@ -63,8 +64,8 @@ sched::Demand demand_of(const State& state, const Job& job) {
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
         demand.parts.push_back(
-            {.role = role.name, .first_rank = rank, .count = role.replicas, .each = role.resources});
-        rank += role.replicas;
+            {.role = role.name, .first_rank = rank, .count = role.least(), .each = role.resources});
+        rank += role.least();
     }
     return demand;
 }
@@ -122,8 +123,12 @@ void reconcile_pending(Turn& turn, const Job& job) {
 
 void drop_claims(Turn& turn, const Job& job) {
     for (RowId id : replicas_of(turn.state, job.meta.id)) {
-        if (turn.state.table<Replica>().get(id).status.phase != Phase::claimed) continue;
-        release(turn, turn.state.table<Replica>().get(id), {});
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (replica.status.phase != Phase::claimed) continue;
+        if (replica.status.surplus)
+            dismiss(turn, id, {});
+        else
+            release(turn, replica, {});
     }
     turn.state.live.claimed.erase(job.meta.id);
 }
@@ -137,17 +142,11 @@ void start_job(Turn& turn, RowId id) {
     job.status.started = turn.now;
     job.status.finished.reset();
     job.status.not_before.reset();
+    if (model::is_elastic(job.spec)) job.status.resized = turn.now;
     turn.state.live.claimed.erase(id);
     for (RowId replica_id : replicas_of(turn.state, id)) {
-        Replica& replica = turn.table<Replica>().edit(replica_id);
-        if (replica.status.phase != Phase::claimed) continue;
-        replica.status.epoch = job.status.epoch;
-        replica.status.starts += 1;
-        replica.status.task_generation = turn.state.meta.generation;
-        replica.status.started = turn.now;
-        allocate(turn, replica);
-        move_replica(turn, replica_id, Phase::starting);
-        turn.open_intent(start_task_of_job(turn.state, job, replica));
+        if (turn.state.table<Replica>().get(replica_id).status.phase == Phase::claimed)
+            start_member(turn, job, replica_id);
     }
     sched::Occupant occupant = occupant_of(turn.state, job);
     occupant.safe_at = turn.now;  // a checkpoint of an earlier attempt does not shorten this one
@@ -168,7 +167,7 @@ void reconcile_claimed(Turn& turn, const Job& job) {
         const Replica& replica = turn.state.table<Replica>().get(id);
         if (replica.status.phase == Phase::claimed && !hold_if_free(turn, replica)) all_free = false;
     }
-    if (all_free) start_job(turn, job.meta.id);
+    if (all_free && !asks_for_more(turn, job)) start_job(turn, job.meta.id);
 }
 
 model::Reason exit_reason(const Replica& replica) {
@@ -184,7 +183,7 @@ model::Reason exit_reason(const Replica& replica) {
 }
 
 bool began(const State& state, RowId job) {
-    return std::ranges::all_of(replicas_of(state, job), [&](RowId id) {
+    return std::ranges::all_of(members_of(state, job), [&](RowId id) {
         return state.table<Replica>().get(id).status.ran_from.has_value();
     });
 }
@@ -205,11 +204,14 @@ void take_up_again(Turn& turn, RowId id) {
 
 void reconcile_live(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
+    tend_members(turn, id);
     const Replica* bad = nullptr;
     bool all_done = true;
     bool all_up = true;
     for (RowId replica_id : replicas_of(turn.state, id)) {
         const Replica& replica = turn.state.table<Replica>().get(replica_id);
+        // Who leaves, or is about to join, says nothing of the others.
+        if (replica.status.draining || replica.status.phase == Phase::claimed) continue;
         // The first that failed is the cause; others fall because of it.
         const bool failed = is_gone(replica) && !exited_well(replica);
         if (failed && (!bad || *replica.status.finished < *bad->status.finished)) bad = &replica;
@@ -233,39 +235,6 @@ void erase_job(Turn& turn, const Job& job) {
     const RowId id = job.meta.id;
     for (RowId replica : replicas_of(turn.state, id)) turn.table<Replica>().erase(replica);
     turn.table<Job>().erase(id);
-}
-
-RowId ensure_replica(Turn& turn, const Job& job, const sched::PlacedReplica& placed) {
-    const std::string name = job.meta.name + "-" + placed.role + "-" + std::to_string(placed.rank);
-    const Replica* known = turn.state.table<Replica>().find_named(job.meta.project, job.meta.name_space, name);
-    if (known && known->spec.owner_id == job.meta.id) return known->meta.id;
-    TANDEM_ASSERT(!known, "replica names are kept apart when jobs are made");
-    const RowId id = turn.state.next_id();
-    Replica replica;
-    replica.meta = {.id = id,
-                    .uid = turn.random.draw_uid(),
-                    .name = name,
-                    .project = job.meta.project,
-                    .name_space = job.meta.name_space,
-                    .labels = {},
-                    .annotations = {},
-                    .generation = 1,
-                    .created = turn.now};
-    replica.spec.owner_kind = model::Kind::job;
-    replica.spec.owner_id = job.meta.id;
-    replica.spec.owner_uid = job.meta.uid;
-    replica.spec.owner_name = job.meta.name;
-    replica.spec.role = placed.role;
-    replica.spec.rank = placed.rank;
-    turn.table<Replica>().insert(id, std::move(replica));
-    return id;
-}
-
-const model::JobRole& role_of(const Job& job, const std::string& name) {
-    const auto it = std::find_if(job.spec.roles.begin(), job.spec.roles.end(),
-                                 [&](const model::JobRole& role) { return role.name == name; });
-    TANDEM_ASSERT(it != job.spec.roles.end(), "placed role must be the job's");
-    return *it;
 }
 
 }  // namespace
@@ -314,13 +283,13 @@ void reconcile_job(Turn& turn, RowId id) {
     set_wake(turn.state.live, id, std::nullopt);
     if (is_array(*job)) return reconcile_array(turn, id);
     reconcile_phase(turn, job);
+    wish_for_more(turn, id);
     count_element(turn, id);
 }
 
 void claim_job(Turn& turn, const sched::Placement& placement) {
     const RowId id = placement.workload;
     Job& job = turn.table<Job>().edit(id);
-    const model::Queue* queue = turn.state.table<model::Queue>().find_named(job.spec.queue);
     turn.state.planner.remove_demand(id);
     turn.state.book.dequeue(id, turn.now);
     job.status.phase = Phase::claimed;
@@ -329,25 +298,11 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
                             ? model::Reason{}
                             : reason_of(ReasonCode::waiting_for_victims,
                                         {{"victims", std::to_string(placement.evictions.size())}});
-    for (const sched::PlacedReplica& placed : placement.replicas) {
-        const RowId replica_id = ensure_replica(turn, job, placed);
-        Replica& replica = turn.table<Replica>().edit(replica_id);
-        replica.spec.resources = role_of(job, placed.role).resources;
-        replica.spec.queue = job.spec.queue;
-        replica.spec.pool = queue ? queue->spec.pool : "";
-        replica.spec.priority = priority_of(turn.state, job);
-        // A batch may end one attempt and place the next: how the one ended stays to be read.
-        std::optional<model::AttemptEnd> last;
-        if (replica.status.epoch > 0)
-            last = {.epoch = replica.status.epoch, .ran_from = replica.status.ran_from, .exit_at = {}};
-        if (last && replica.status.exit) last->exit_at = replica.status.exit->at;
-        replica.status = {.phase = Phase::claimed,
-                          .epoch = job.status.epoch,
-                          .starts = replica.status.starts,
-                          .node = placed.node,
-                          .devices = placed.devices,
-                          .last_attempt = last};
-        claim(turn, replica, placement, placed.flavor);
+    for (const sched::PlacedReplica& placed : placement.replicas)
+        claim_member(turn, job, placed, placement, false);
+    if (model::is_elastic(job.spec)) {
+        job.status.replicas = static_cast<std::int64_t>(placement.replicas.size());
+        job.status.next_rank = job.status.replicas;
     }
     turn.state.live.claimed.put(id, true);
     touch(turn, model::Kind::job, id);
@@ -355,7 +310,9 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
 
 void evict_job(Turn& turn, RowId id, model::Reason why) {
     const Job* job = turn.state.table<Job>().find(id);
-    if (!job || job->status.phase == Phase::stopping) return;
+    if (!job) return;
+    // One whose ranks only stop to start again still has what it had.
+    if (job->status.phase == Phase::stopping && job->status.ending != Ending::resized) return;
     turn.note(key_of_row(*job), job->meta.uid, why);
     begin_ending(turn, id, Ending::preempted, std::move(why));
 }

@@ -7,6 +7,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/live_memory.h"
+#include "core/members.h"
 #include "core/nodes.h"
 #include "core/work_limits.h"
 
@@ -34,9 +35,12 @@ void rebuild_topology(State& state) {
 }
 
 bool is_ending(const State& state, const Replica& replica) {
-    if (replica.status.phase == Phase::stopping) return true;
     const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
-    return job && job->status.phase == Phase::stopping;
+    if (!job) return replica.status.phase == Phase::stopping;
+    // A rank that ended before the others keeps its devices until they have ended, or start again.
+    const bool all = job->status.phase == Phase::stopping &&
+                     job->status.ending != model::Ending::resized;
+    return all || replica.status.draining;
 }
 
 // Collecting outputs keeps the job in stopping after its capacity went; so does nothing else.
@@ -60,6 +64,12 @@ void rebuild_occupants(State& state) {
     for (const auto& [id, job] : state.table<model::Job>().rows()) {
         if (!model::may_be_alive(job.status.phase) || is_array(job)) continue;
         state.planner.put_occupant(occupant_of(state, job));
+    }
+    for (const auto& [id, replica] : state.table<Replica>().rows()) {
+        const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
+        const bool held = job && model::holds_capacity(replica.status.phase);
+        if (held && replica.status.surplus && !has_released(state, replica))
+            state.planner.put_occupant(occupant_of_member(state, *job, replica));
     }
     for (const auto& [id, service] : state.table<model::Service>().rows())
         state.planner.put_occupant({.workload = id,

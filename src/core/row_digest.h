@@ -24,6 +24,12 @@ inline void add_status(Digest& digest, const model::JobStatus& status) {
     digest.add(status.failures);
     digest.add(status.preemptions);
     digest.add(status.checkpoint ? status.checkpoint->step : -1);
+    if (status.next_rank > 0) {
+        digest.add(status.replicas);
+        digest.add(status.next_rank);
+        digest.add(status.shrinks);
+        digest.add(status.resized ? status.resized->ms : -1);
+    }
     add_reason(digest, status.reason);
 }
 inline void add_status(Digest& digest, const model::ServiceStatus& status) {
@@ -46,6 +52,8 @@ inline void add_status(Digest& digest, const model::ReplicaStatus& status) {
         digest.add(share.milli);
     }
     digest.add(status.endpoint);
+    if (status.surplus || status.draining)
+        digest.add((status.surplus ? 2 : 0) + (status.draining ? 1 : 0));
     add_reason(digest, status.reason);
 }
 inline void add_status(Digest& digest, const model::NodeStatus& status) {

@@ -122,7 +122,7 @@ Status check_placing(const State& state, const Job& job) {
 Status check_replica_names(const State& state, const Job& job) {
     std::int64_t rank = 0;
     for (const model::JobRole& role : job.spec.roles) {
-        for (std::int64_t i = 0; i < role.replicas; ++i, ++rank) {
+        for (std::int64_t i = 0; i < role.least(); ++i, ++rank) {
             const std::string name = fmt::format("{}-{}-{}", job.meta.name, role.name, rank);
             if (state.table<model::Replica>().find_named(job.meta.project, job.meta.name_space, name))
                 return fail(ErrorCode::conflict,

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/start_task.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "core/arrays.h"
 #include "core/job_watch.h"
 #include "core/jobs.h"
+#include "core/members.h"
 
 namespace tandem::core {
 namespace {
 
 using Env = std::map<std::string, std::string>;
 
-std::int64_t world_size_of(const model::Job& job) {
-    std::int64_t size = 0;
-    for (const model::JobRole& role : job.spec.roles) size += role.replicas;
-    return size;
+// Of an elastic job: those that it has now.
+std::int64_t world_size_of(const State& state, const model::Job& job) {
+    if (model::is_elastic(job.spec))
+        return static_cast<std::int64_t>(members_of(state, job.meta.id).size());
+    return model::least_members(job.spec);
+}
+
+// Ranks of members that left are not used again; in a world they are numbered without gaps.
+std::optional<std::int64_t> member_of(const State& state, const model::Job& job, RowId replica) {
+    if (!model::is_elastic(job.spec) || !model::restarts_to_resize(job.spec)) return std::nullopt;
+    const std::vector<RowId> members = members_of(state, job.meta.id);
+    return std::ranges::find(members, replica) - members.begin();
 }
 
 void add_identity(Env& env, const model::Replica& replica) {
@@ -28,8 +39,9 @@ void add_identity(Env& env, const model::Replica& replica) {
 
 // What torchrun tells its workers beyond the rendezvous; that is the executor's, which knows what a rank sees of
 // its node (its own devices alone, so it is the first and only one there).
-void add_torchrun(Env& env, const model::Job& job, const model::Replica& replica, std::int64_t world_size) {
-    const std::string rank = std::to_string(replica.spec.rank);
+void add_torchrun(Env& env, const model::Job& job, const model::Replica& replica,
+                  std::optional<std::int64_t> member, std::int64_t world_size) {
+    const std::string rank = std::to_string(member.value_or(replica.spec.rank));
     const std::string size = std::to_string(world_size);
     env["ROLE_RANK"] = rank;
     env["ROLE_WORLD_SIZE"] = size;
@@ -75,13 +87,15 @@ model::StartTask start_task_of_job(const State& state, const model::Job& job, co
     task.grace = job.spec.grace;
     task.max_run_time = job.spec.max_run_time.value_or(Duration{});
     task.watch_period = watch_period(job.spec);
-    task.world_size = world_size_of(job);
+    task.world_size = world_size_of(state, job);
+    task.member = member_of(state, job, replica.meta.id);
     task.wants_rendezvous = job.spec.form == model::JobTemplate::torchrun;
     add_identity(task.env, replica);
+    if (task.member) task.env["TANDEM_RANK"] = std::to_string(*task.member);
     task.env["TANDEM_JOB"] = job.meta.name;
     if (job.status.element) add_element(task.env, job, sharer);
     task.env["TANDEM_WORLD_SIZE"] = std::to_string(task.world_size);
-    if (task.wants_rendezvous) add_torchrun(task.env, job, replica, task.world_size);
+    if (task.wants_rendezvous) add_torchrun(task.env, job, replica, task.member, task.world_size);
     task.checkpoint = job.spec.checkpoint.enabled;
     task.checkpoint_directory = job.spec.checkpoint.directory;
     if (job.status.element && !task.checkpoint_directory.empty())

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/commands.h"
+#include "core/elastic.h"
 #include "core/gateways.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -71,7 +72,9 @@ std::string name_of_workload(const State& state, RowId id) {
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
     const std::string at_risk = render_duration(Duration{eviction.lost / 1000});
     const model::Reason why = reason_of(eviction.why, {{"by", by}, {"atRisk", at_risk}});
-    if (turn.state.table<model::Job>().find(eviction.workload))
+    if (turn.state.table<model::Replica>().find(eviction.workload))
+        evict_member(turn, eviction.workload, why);
+    else if (turn.state.table<model::Job>().find(eviction.workload))
         evict_job(turn, eviction.workload, why);
     else
         evict_service(turn, eviction.workload, why);
@@ -98,7 +101,9 @@ void make_true(Turn& turn, const sched::Plan& plan) {
     for (const sched::Placement& placement : plan.placements) {
         const std::string by = name_of_workload(turn.state, placement.workload);
         for (const sched::Eviction& eviction : placement.evictions) evict(turn, eviction, by);
-        if (turn.state.table<model::Job>().find(placement.workload))
+        if (placement.grows)
+            grow_job(turn, placement);
+        else if (turn.state.table<model::Job>().find(placement.workload))
             claim_job(turn, placement);
         else
             claim_replica(turn, placement);
@@ -132,10 +137,11 @@ void plan_batch(Turn& turn) {
     settle(turn);
     for (int round = 0; round < settle_rounds_max && !turn.state.live.recovering; ++round) {
         const sched::Plan plan = turn.state.planner.plan(turn.now, plan_step_budget);
-        if (plan.placements.empty() && plan.pools.empty()) break;
+        if (plan.placements.empty() && plan.pools.empty() && !let_growing_start(turn)) break;
         make_true(turn, plan);
         settle(turn);
     }
+    if (let_growing_start(turn)) settle(turn);
     store_memory(turn);
     tell_causes(turn);
 }

@@ -6,6 +6,7 @@
 
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/members.h"
 #include "core/old_tasks.h"
 #include "core/replica_end.h"
 
@@ -159,6 +160,21 @@ void on_task_progress(Turn& turn, const model::TaskProgress& input) {
     touch(turn, replica.spec.owner_kind, replica.spec.owner_id);
 }
 
+namespace {
+
+// What would be lost with it, and with those of its members that may leave alone.
+void tell_safe(Turn& turn, const model::Job& job) {
+    turn.state.planner.put_occupant(occupant_of(turn.state, job));
+    if (!model::is_elastic(job.spec)) return;
+    for (RowId id : members_of(turn.state, job.meta.id)) {
+        const Replica& replica = turn.state.table<Replica>().get(id);
+        if (replica.status.surplus)
+            turn.state.planner.put_occupant(occupant_of_member(turn.state, job, replica));
+    }
+}
+
+}  // namespace
+
 void on_checkpoint_seen(Turn& turn, const model::CheckpointSeen& input) {
     const model::Job* job = turn.state.table<model::Job>().find_uid(input.task.uid);
     // A checkpoint of an older epoch is as good as any: what counts is the step it reached.
@@ -168,7 +184,7 @@ void on_checkpoint_seen(Turn& turn, const model::CheckpointSeen& input) {
     edited.status.checkpoint = input.checkpoint;
     edited.status.checkpoint->at = std::min(input.checkpoint.at, turn.now);
     if (edited.status.started && model::may_be_alive(edited.status.phase))
-        turn.state.planner.put_occupant(occupant_of(turn.state, edited));
+        tell_safe(turn, edited);
 }
 
 void on_output_stored(Turn& turn, const model::OutputStored& input) {

@@ -20,6 +20,8 @@ struct Turn {
     Random& random;
     std::optional<model::Preview> preview{};  // that the command at hand asked for
     std::set<RowId> running_now{};  // replicas that came to run in this batch; charged so at its end
+    std::set<RowId> growing{};  // elastic jobs that start once the planner was asked for more
+    std::set<RowId> asked_for_more{};  // they were, in this batch
 
     template <class T>
     Table<T>& table() { return state.table<T>(); }

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/arrays.h"
+#include "core/jobs.h"
+#include "core/members.h"
 
 namespace tandem::core {
 namespace {
@@ -63,7 +65,7 @@ void each_limit(const State& state, const std::string& subject, const Job& job, 
 std::int64_t devices_of(const Job& job) {
     std::int64_t milli = 0;
     for (const model::JobRole& role : job.spec.roles)
-        milli += role.replicas * role.resources.devices;
+        milli += role.least() * role.resources.devices;
     return milli;
 }
 
@@ -138,8 +140,11 @@ std::vector<Permit> permits_of(const State& state, const Job& job) {
     return permits;
 }
 
-std::vector<Permit> held_permits_of(const State& state, const Job& job) {
-    std::vector<Permit> permits = permits_of(state, job);
+std::vector<Permit> held_permits_of(const State& state, const Job& job,
+                                    const model::Replica& replica) {
+    std::vector<Permit> permits =
+        replica.status.surplus ? permits_of_member(state, job, replica.spec.resources.devices)
+                               : permits_of(state, job);
     for (Permit& permit : permits) permit.limit = model::unlimited;
     return permits;
 }
@@ -211,16 +216,14 @@ void permits_changed(Turn& turn) {
     touch_all(turn);
     for (const auto& [id, job] : turn.state.table<Job>().rows()) {
         if (!model::holds_capacity(job.status.phase) || is_array(job)) continue;
-        const std::vector<Permit> permits = held_permits_of(turn.state, job);
-        std::int64_t part = 0;
-        for (const model::JobRole& role : job.spec.roles) {
-            for (std::int64_t i = 0; i < role.replicas; ++i, ++part) {
-                const sched::Entry* entry = turn.state.planner.find_entry(id, part);
-                if (!entry || entry->permits == permits) continue;
-                sched::Entry anew = *entry;
-                anew.permits = permits;
-                turn.state.planner.put_entry(anew);
-            }
+        for (RowId replica_id : replicas_of(turn.state, id)) {
+            const model::Replica& replica = turn.state.table<model::Replica>().get(replica_id);
+            const std::vector<Permit> permits = held_permits_of(turn.state, job, replica);
+            const sched::Entry* entry = turn.state.planner.find_entry(id, replica.spec.rank);
+            if (!entry || entry->permits == permits) continue;
+            sched::Entry anew = *entry;
+            anew.permits = permits;
+            turn.state.planner.put_entry(anew);
         }
     }
 }

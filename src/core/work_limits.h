@@ -13,7 +13,9 @@ namespace tandem::core {
 // waits for licenses alone.
 std::vector<sched::Permit> permits_of(const State& state, const model::Job& job);
 // The same without how far the counters may go: what holds capacity has started.
-std::vector<sched::Permit> held_permits_of(const State& state, const model::Job& job);
+// A member beyond what the job needs counts in its devices alone, and apart from the others.
+std::vector<sched::Permit> held_permits_of(const State& state, const model::Job& job,
+                                           const model::Replica& replica);
 
 // Licenses that a job asks for exist and are open to its project.
 Status check_licenses(const State& state, const model::Job& wanted);

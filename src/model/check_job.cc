@@ -22,6 +22,17 @@ Status check_role(const JobRole& role, const std::string& field, std::string_vie
             fmt::format("must have at most {} characters together with the job's name, has {}",
                         name_and_role_max, job_name.size() + role.name.size()));
     TANDEM_TRY(check_range(role.replicas, 1, limits::replicas_max, field + ".replicas"));
+    TANDEM_TRY(check_range(role.min_replicas, 0, limits::replicas_max, field + ".minReplicas"));
+    TANDEM_TRY(check_range(role.max_replicas, 0, limits::replicas_max, field + ".maxReplicas"));
+    if (role.min_replicas > 0 && role.replicas != 1 && role.replicas != role.min_replicas)
+        return invalid_field(field + ".replicas",
+                             fmt::format("must be left out beside minReplicas, or equal it ({})",
+                                         role.min_replicas));
+    if (role.max_replicas > 0 && role.max_replicas < role.least())
+        return invalid_field(field + ".maxReplicas",
+                             fmt::format("must be at least {} ({}), is {}", role.least(),
+                                         role.min_replicas > 0 ? "minReplicas" : "replicas",
+                                         role.max_replicas));
     return check_resources(role.resources, field + ".resources");
 }
 
@@ -41,12 +52,34 @@ Status check_roles(const Job& job) {
         if (!names.insert(roles[i].name).second)
             return invalid_field(field + ".name",
                                  fmt::format("\"{}\" stands twice", roles[i].name));
-        ranks += roles[i].replicas;
+        ranks += roles[i].most();
     }
     if (ranks > limits::replicas_max)
         return invalid_field("spec.roles",
                              fmt::format("must have at most {} replicas in all, has {}",
                                          limits::replicas_max, ranks));
+    return {};
+}
+
+// A member that joins is placed alone: what holds for a gang as a whole can't be kept with it.
+Status check_elastic(const JobSpec& spec) {
+    TANDEM_TRY(check_duration(spec.elastic.grow_after, seconds(1), hours(24),
+                              "spec.elastic.growAfter"));
+    if (!is_elastic(spec)) return {};
+    const JobPlacing placing = spec.placing.value_or(JobPlacing{});
+    if (placing.topology != JobTopology{})
+        return invalid_field("spec.placing.topology",
+                             "does not go together with maxReplicas: members come and go");
+    if (!placing.spread.level.empty())
+        return invalid_field("spec.placing.spread",
+                             "does not go together with maxReplicas: members come and go");
+    for (std::size_t i = 0; i < spec.roles.size(); ++i) {
+        const JobRole& role = spec.roles[i];
+        const bool shares = role.resources.devices % 1000 != 0;
+        if (role.most() > role.least() && shares && placing.sharing == Sharing::none)
+            return invalid_field(fmt::format("spec.roles[{}].maxReplicas", i),
+                                 "with shares of devices needs spec.placing.sharing: allowed");
+    }
     return {};
 }
 
@@ -154,6 +187,7 @@ Status check_spec(const Job& job) {
     TANDEM_TRY(check_directory(spec.working_directory, "spec.workingDirectory"));
     TANDEM_TRY(check_roles(job));
     TANDEM_TRY(check_placing(job));
+    TANDEM_TRY(check_elastic(spec));
     TANDEM_TRY(check_times(spec));
     TANDEM_TRY(check_after(job));
     TANDEM_TRY(check_array(job));

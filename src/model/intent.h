@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +32,7 @@ struct StartTask {
     std::string model_digest{};        // weights to hand in, read-only
     bool wants_rendezvous = false;     // torchrun: MASTER_PORT, the same for all ranks of an epoch
     std::int64_t world_size = 1;
+    std::optional<std::int64_t> member{};  // which of them; absent: as its rank
     bool checkpoint = false;
     std::string checkpoint_directory{};
     std::string resume_from{};

@@ -24,6 +24,11 @@ struct JobRole {
     std::string name = "worker";
     std::int64_t replicas = 1;  // 1..10000
     Resources resources{};
+    // Elastic: it starts with the least and may have more while nobody else wants the devices.
+    std::int64_t min_replicas = 0;  // 0: `replicas`
+    std::int64_t max_replicas = 0;  // 0: no more than the least
+    std::int64_t least() const { return min_replicas > 0 ? min_replicas : replicas; }
+    std::int64_t most() const { return max_replicas > least() ? max_replicas : least(); }
     bool operator==(const JobRole&) const = default;
 };
 
@@ -44,6 +49,21 @@ struct JobOutput {
     std::string name{};
     std::string path{};               // relative to TANDEM_OUTPUT_DIR, no ".."
     bool operator==(const JobOutput&) const = default;
+};
+
+// How an elastic job takes and gives members.
+//   automatic  restart for torchrun, else live
+//   live       they come and go while the others run on
+//   restart    all ranks stop, and start again from the checkpoint with the new world size
+enum class ResizeMode : std::uint8_t { automatic, live, restart };
+template <>
+struct EnumNames<ResizeMode> {
+    static constexpr std::string_view values[] = {"auto", "live", "restart"};
+};
+struct JobElastic {
+    ResizeMode resize = ResizeMode::automatic;
+    Duration grow_after = seconds(30);  // since it last changed; doubles while it shrinks again
+    bool operator==(const JobElastic&) const = default;
 };
 
 // What is tried first where a flavor's nominal quota is used up, and where only an eviction would help.
@@ -97,8 +117,26 @@ struct JobSpec {
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
     Rare<JobPlacing> placing{};
+    JobElastic elastic{};
     bool operator==(const JobSpec&) const = default;
 };
+
+// Members that it starts with, and may have; and whether those differ.
+inline std::int64_t least_members(const JobSpec& spec) {
+    std::int64_t members = 0;
+    for (const JobRole& role : spec.roles) members += role.least();
+    return members;
+}
+inline std::int64_t most_members(const JobSpec& spec) {
+    std::int64_t members = 0;
+    for (const JobRole& role : spec.roles) members += role.most();
+    return members;
+}
+inline bool is_elastic(const JobSpec& spec) { return least_members(spec) < most_members(spec); }
+inline bool restarts_to_resize(const JobSpec& spec) {
+    return spec.elastic.resize == ResizeMode::restart ||
+           (spec.elastic.resize == ResizeMode::automatic && spec.form == JobTemplate::torchrun);
+}
 
 struct CheckpointRecord {
     std::int64_t step = 0;
@@ -115,11 +153,20 @@ struct OutputRecord {
 };
 
 // Why the current attempt is being ended; decides what comes after its last process is gone.
-enum class Ending : std::uint8_t { none, completed, failed, preempted, cancelled, requeued };
+// resized: its members start again, more or fewer of them.
+enum class Ending : std::uint8_t {
+    none,
+    completed,
+    failed,
+    preempted,
+    cancelled,
+    requeued,
+    resized
+};
 template <>
 struct EnumNames<Ending> {
-    static constexpr std::string_view values[] = {"none",      "completed", "failed",
-                                                  "preempted", "cancelled", "requeued"};
+    static constexpr std::string_view values[] = {"none",      "completed", "failed", "preempted",
+                                                  "cancelled", "requeued",  "resized"};
 };
 
 // An operator's word on its priority, which stands for spec.priority.
@@ -153,6 +200,11 @@ struct JobStatus {
     std::string forced_by{};  // subject; starts whatever quotas and limits say
     Rare<ArrayElement> element{};
     Rare<ElementCounts> elements{};
+    // Of elastic jobs.
+    std::int64_t replicas = 0;             // members that it has
+    std::int64_t next_rank = 0;            // of a member that joins this attempt
+    std::int64_t shrinks = 0;              // times it gave members, less than an hour apart
+    std::optional<Instant> resized{};      // when it last gained or gave members
     bool operator==(const JobStatus&) const = default;
 };
 

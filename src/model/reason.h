@@ -119,6 +119,10 @@ enum class ReasonCode : std::uint8_t {
     rolled_out,    // from, to: versions; without them: its changed spec
     work_stopped,  // kept: step, nothing lost; else lost and, with a checkpoint, step, steps
     clock_jumped,  // by: of the wall clock
+    // elastic work
+    gave_surplus,  // by, atRisk; replica, left, min: of a job's members
+    grew,          // from, to, max: members
+    resizing,      // from, to: its ranks start again
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -210,7 +214,10 @@ struct EnumNames<ReasonCode> {
                                                   "elementsCancelled",
                                                   "rolledOut",
                                                   "workStopped",
-                                                  "clockJumped"};
+                                                  "clockJumped",
+                                                  "gaveSurplus",
+                                                  "grew",
+                                                  "resizing"};
 };
 
 // Causes that the planner finds for work that waits.

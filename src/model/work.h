@@ -95,6 +95,7 @@ struct ReplicaStatus {
     std::optional<Instant> finished{};
     bool draining = false;        // services: gets nothing new
     std::optional<Instant> stop_at{};  // services: when a draining replica is stopped
+    bool surplus = false;         // beyond what its job or service needs: first to give way
     bool operator==(const ReplicaStatus&) const = default;
 };
 

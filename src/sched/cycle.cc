@@ -15,7 +15,8 @@ std::size_t spot(int index) {
 }  // namespace
 
 // 1 reserved pools take what they lack; 2 classes in their turns: place, else preempt, else sleep;
-// 3 those whom the placements of this pass may help are looked at once more.
+// 3 those whom the placements of this pass may help are looked at once more; 4 elastic work grows
+// into what nobody wants.
 Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     time = std::max(time, now);
     ensure_built();
@@ -58,6 +59,8 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
         wake_after_pass();
         again = again && !waiting.awake_queues().empty();
     }
+    if (attempts > 0) may_grow = true;  // who waits now may wait for something else
+    grow(plan, step_budget);
     return plan;
 }
 

@@ -85,6 +85,7 @@ void Planner::Inside::build() {
     shared_pool = find_shared_pool();
     builds += 1;
     dirty = false;
+    may_grow = true;
     profiles_stale = true;
     topologies.clear();
     some_run_least = std::ranges::any_of(

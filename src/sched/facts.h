@@ -102,6 +102,7 @@ struct OccupantFacts {
     std::int64_t restart_ms = 0;
     std::int64_t evictions = 0;
     std::optional<Instant> ends{};
+    Standing standing = Standing::whole;
     bool operator==(const OccupantFacts&) const = default;
 };
 

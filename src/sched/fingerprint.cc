@@ -76,7 +76,8 @@ std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantF
     Fingerprint print;
     print << workload.value << names.fingerprint(facts.queue) << facts.priority
           << flag(facts.preemptible) << facts.started.ms << facts.safe_at.ms << facts.restart_ms
-          << facts.evictions << (facts.ends ? facts.ends->ms : -1);
+          << facts.evictions << (facts.ends ? facts.ends->ms : -1)
+          << static_cast<std::int64_t>(facts.standing);
     return print.value();
 }
 

@@ -286,7 +286,7 @@ bool Planner::Inside::Hunt::commit(std::span<const Victim> list, Placement& out)
         for (int index : held) inside.note_change(inside.slots[spot(index)].node);
         out.evictions.push_back({victim.workload, victim.why, victim.work});
     }
-    inside.spend(view.node, static_cast<std::int64_t>(list.size()));
+    inside.spend(view.node, rationed(list));
     inside.write(demand, attempt, out);
     inside.note_changes(attempt);
     return true;
@@ -315,7 +315,7 @@ std::optional<Victim> Planner::Inside::Hunt::consider(RowId workload, Group grou
     }
     if (!stays) return std::nullopt;
     const QueueFacts* home = inside.find_queue(occupant.queue);
-    if (home != nullptr && home->min_run_ms > 0) {
+    if (home != nullptr && home->min_run_ms > 0 && group != Group::surplus) {
         [[maybe_unused]] const Instant until{occupant.started.ms + home->min_run_ms};
 #if !defined(TANDEM_PLANT_MIN_RUN_TIME)
         if (until > inside.time) {
@@ -333,6 +333,12 @@ std::optional<Victim> Planner::Inside::Hunt::consider(RowId workload, Group grou
     const std::int64_t since = std::max<std::int64_t>(0, (inside.time - safe_at).ms);
     const std::int64_t seen = bounded_product(occupant.evictions, eviction_penalty.ms);
     victim.work = bounded_product(since, victim.milli);
+    if (group == Group::surplus) {  // the youngest first
+        const Duration age{std::clamp<std::int64_t>((inside.time - occupant.started).ms, 0,
+                                                    std::int64_t{1} << 50)};
+        victim.lost = bounded_product(age.ms, victim.milli);
+        return victim;
+    }
     victim.lost = bounded_product(
         std::min(since + occupant.restart_ms + seen, std::int64_t{1} << 50), victim.milli);
     return victim;

@@ -76,9 +76,11 @@ struct Planner::Inside::Hunt {
     bool limited = false;  // by the rate of evictions
 
     void find_needs();
+    void find_needs_without_surplus();
     bool is_possible() const;  // a sound "no" when false: not even if everybody left
     void add_keys(Attempt& failed) const;
 
+    std::vector<Victim> find_surplus();
     std::vector<Victim> find_own();
     std::vector<Victim> find_borrowers();
     std::vector<Victim> find_larger_shares();

@@ -35,7 +35,6 @@
 
 namespace tandem::sched {
 
-
 struct EntryKey {
     RowId id{};
     std::int64_t part = 0;
@@ -93,7 +92,6 @@ struct ClassView {
     int placing = no_name;   // what it asks of its places
     int company = no_name;   // the same where others must heed it
     bool by_rules = false;   // nodes are looked at one by one (by_rules.cc)
-
     int permits = no_name;
     bool forced = false;
 
@@ -115,7 +113,9 @@ struct Planner::Inside {
     std::unordered_map<EntryKey, int, EntryKeyHash> entries{};
     std::unordered_map<RowId, WorkloadState> workloads{};
     std::vector<std::vector<int>> slots_of_node{};  // by name
-    std::unordered_map<int, std::set<RowId>> occupants_of_queue{};
+    std::unordered_map<int, std::set<RowId>> occupants_of_queue{};  // without surplus
+    std::map<int, std::set<RowId>> surplus_of_queue{};
+    std::map<RowId, Demand> growths{};  // what elastic work would like to have
     // Of what may be asked to leave: how many of each priority, by queue.
     std::map<int, std::map<std::int64_t, std::int64_t>> urgencies{};
     Waiting waiting{};
@@ -177,6 +177,7 @@ struct Planner::Inside {
     std::int64_t protection = 0;       // grows when judgements are forgotten
     std::vector<int> changed_nodes{};  // positions, as changes came
     std::optional<Instant> look_at{};  // some class sleeps until then
+    bool may_grow = false;  // something changed since nobody could
     std::optional<std::size_t> news_at{};  // how long the journal was when news were taken
 
     // primary.cc: changes of the primary tables, journaled
@@ -306,7 +307,6 @@ struct Planner::Inside {
     bool never_by_rules(const ClassView& view, const ShapePart& part);
 
     // headway.cc
-    // Would what stands placed by `attempt` put off the first of its queue?
     bool delays_head(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
     bool judge_head(int class_index, const Demand& demand, Attempt& attempt, Plan& plan);
     Finding find_hold(int class_index) const;
@@ -343,12 +343,15 @@ struct Planner::Inside {
     std::string recount_permits() const;
     void show_counters();
 
-    // preemption.cc
+    // growth.cc, preemption.cc
+    struct Growing;
+    void set_growth(RowId workload, std::unique_ptr<Demand> wish);
+    void grow(Plan& plan, std::int64_t step_budget);
     struct Hunt;
     bool preempt(int class_index, const Demand& demand, int flavor, Attempt& failed, Plan& plan,
                  Placement& out);
     std::optional<std::int64_t> lowest_in(int queue_name) const;
-    void count_urgency(const OccupantFacts& occupant, std::int64_t sign);
+    void count_occupant(RowId workload, const OccupantFacts& occupant, std::int64_t sign);
     void start_hunting();
     void forget_judgements();
     void look_again(Instant at) { look_at = look_at ? std::min(*look_at, at) : at; }

@@ -32,6 +32,10 @@ struct OccupantBefore {
     RowId workload{};
     std::unique_ptr<OccupantFacts> facts{};
 };
+struct GrowthBefore {
+    RowId workload{};
+    std::unique_ptr<Demand> wish{};
+};
 struct NodeBefore {
     int name = no_name;
     std::unique_ptr<NodeFacts> facts{};
@@ -57,7 +61,7 @@ struct BucketBefore {
     bool first = false;
 };
 using Undo =
-    std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,
-                 NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
+    std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, GrowthBefore,
+                 OccupantBefore, NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
 
 }  // namespace tandem::sched

@@ -111,7 +111,7 @@ void VerdictWriter::add_counter_holders(const CounterCard& counter, model::Verdi
         const Card<HolderCard>* found = tables_.holders.find(held.workload.value);
         if (found == nullptr) continue;
         const HolderCard& holder = **found;
-        verdict.holders.push_back({.workload = held.workload,
+        verdict.holders.push_back({.workload = holder.told_as(held.workload.value),
                                    .queue = text(holder.queue),
                                    .flavor = text(holder.flavor),
                                    .milli = holder.milli,

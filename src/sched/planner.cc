@@ -19,8 +19,17 @@ std::vector<int> intern_all(Names& names, const std::vector<std::string>& texts)
     return numbers;
 }
 
-bool is_same_place(const Slot& a, const Slot& b) {
-    return a.node == b.node && a.shares == b.shares;
+// What a plan placed for the workload at the very place of this slot goes: it gets its id now.
+template <class Inside>
+void take_over(Inside& inside, RowId workload, const Slot& slot) {
+    const auto work = inside.workloads.find(workload);
+    if (work == inside.workloads.end()) return;
+    for (int index : work->second.slots) {
+        const Slot& planned = inside.slots[spot(index)];
+        if (!planned.provisional || planned.node != slot.node || planned.shares != slot.shares)
+            continue;
+        return inside.remove_slot(index);
+    }
 }
 
 Slot slot_of(Names& names, const Entry& entry) {
@@ -144,14 +153,9 @@ void Planner::put_entry(const Entry& entry) {
         if (*before.shown == entry) return;
         inside_->wake_after_release(before);
         inside_->remove_slot(same->second);
-    } else if (const auto work = inside_->workloads.find(entry.workload);
-               work != inside_->workloads.end()) {
-        for (int index : work->second.slots) {  // what a plan placed gets its replica's id
-            const Slot& planned = inside_->slots[spot(index)];
-            if (!planned.provisional || !is_same_place(planned, slot)) continue;
-            inside_->remove_slot(index);
-            break;
-        }
+    } else {
+        take_over(*inside_, entry.id, slot);
+        if (entry.workload != entry.id) take_over(*inside_, entry.workload, slot);
     }
     inside_->add_slot(std::move(slot));
     inside_->waiting.wake({WakeOn::leavers_of_pool, inside_->names.find(entry.pool)});
@@ -193,6 +197,16 @@ void Planner::remove_demand(RowId workload) {
     inside_->end_call();
 }
 
+void Planner::put_growth(const Demand& wish) {
+    inside_->set_growth(wish.workload, std::make_unique<Demand>(wish));
+    inside_->end_call();
+}
+
+void Planner::remove_growth(RowId workload) {
+    inside_->set_growth(workload, nullptr);
+    inside_->end_call();
+}
+
 void Planner::put_occupant(const Occupant& occupant) {
     inside_->set_occupant(occupant.workload, std::make_unique<OccupantFacts>(OccupantFacts{
                                                  .queue = inside_->names.intern(occupant.queue),
@@ -202,7 +216,8 @@ void Planner::put_occupant(const Occupant& occupant) {
                                                  .safe_at = occupant.safe_at,
                                                  .restart_ms = occupant.restart_time.ms,
                                                  .evictions = occupant.evictions,
-                                                 .ends = occupant.ends}));
+                                                 .ends = occupant.ends,
+                                                 .standing = occupant.standing}));
     inside_->end_call();
 }
 
@@ -289,6 +304,7 @@ void Planner::rollback(std::size_t mark) {
         inside_->waiting.tell_all_again();
         inside_->news_at.reset();
     }
+    inside_->may_grow = true;
     inside_->waiting.wake_all();  // who fell asleep meanwhile did so by a picture that is gone
 }
 

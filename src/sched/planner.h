@@ -63,6 +63,13 @@ class Planner {
     void set_leaving(RowId id, std::int64_t part = 0);
     void put_demand(const Demand& demand);
     void remove_demand(RowId workload);
+    // Members that elastic work, which holds capacity, would like to have more of: of each part at
+    // most `count`. They are placed one by one, in turns with those of others, when all else is:
+    // where nothing has to leave, nobody waits for room of that flavor in the pool, and, beyond nominal
+    // quotas, nobody waits for quota of it in the tree (growth.h). A plan says what was placed and
+    // leaves the wish as it is.
+    void put_growth(const Demand& wish);
+    void remove_growth(RowId workload);
     void put_occupant(const Occupant& occupant);
     void remove_occupant(RowId workload);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preemption: who may be asked to leave for a demand that does not fit, and the cheapest set of
-// them that is proved to make it fit. Three rights, in this order:
+// them that is proved to make it fit. Surplus members of elastic jobs first, whoever asks
+// (growth.cc); then three rights, in this order:
 //   reclaim   the lowest node whose nominal quota covers the demand, from work outside it that is
 //             borrowed (prey.h); together with
 //   priority  inside its own queue, from work of strictly lower priority; from what a quota
@@ -65,7 +66,8 @@ std::vector<Victim> Planner::Inside::Hunt::find_borrowers() {
     std::map<RowId, bool> chosen;  // and whether it is weightless
     const auto choose = [&](const std::vector<Holding>& holdings) {
         for (const Holding& holding : holdings) {
-            if (holding.open && holding.preemptible) chosen[holding.workload] |= holding.weightless;
+            if (holding.open && holding.preemptible && !holding.surplus)
+                chosen[holding.workload] |= holding.weightless;
         }
     };
     for (const Need& need : needs) {
@@ -96,14 +98,16 @@ std::vector<Victim> Planner::Inside::Hunt::find_borrowers() {
 }
 
 std::vector<Victim> Planner::Inside::Hunt::find_by_right() {
-    std::vector<Victim> victims = find_own();
+    std::vector<Victim> victims = find_surplus();
+    const std::vector<Victim> own = find_own();
+    victims.insert(victims.end(), own.begin(), own.end());
     const std::vector<Victim> borrowers = find_borrowers();
     victims.insert(victims.end(), borrowers.begin(), borrowers.end());
     return victims;
 }
 
 std::vector<Victim> Planner::Inside::Hunt::find_larger_shares() {
-    std::vector<Victim> victims;
+    std::vector<Victim> victims = find_surplus();
     judged = true;
     std::set<RowId> seen;
     for (int node = view.node; node >= 0; node = inside.quota.nodes()[spot(node)].parent) {
@@ -119,7 +123,7 @@ std::vector<Victim> Planner::Inside::Hunt::find_larger_shares() {
             if (child == node || !larger) continue;
             for (const Need& need : needs) {
                 for (const Holding& holding : inside.judgements->of(child, need.flavor_row)) {
-                    if (!holding.open || !holding.preemptible ||
+                    if (!holding.open || !holding.preemptible || holding.surplus ||
                         !seen.insert(holding.workload).second)
                         continue;
                     auto victim = consider(holding.workload,
@@ -141,6 +145,7 @@ bool Planner::Inside::Hunt::keeps_shares(std::span<const Victim> list) {
     for (const Victim& victim : list) evict(victim);
     bool all = true;
     for (const Victim& victim : list) {
+        if (victim.group == Group::surplus) continue;
         evict(victim);  // as the last of its branch
         int own = view.node;
         const int ancestor = inside.quota.nodes()[spot(victim.branch)].parent;
@@ -190,8 +195,9 @@ bool Planner::Inside::Hunt::take(Prospect& prospect, Placement& out) {
 // Within the limits on evictions.
 bool Planner::Inside::Hunt::leave(Prospect& prospect, std::span<const Victim> list,
                                   Placement& out) {
+    const std::int64_t evictions = rationed(list);
     [[maybe_unused]] const auto allowed =
-        inside.when_allowed(view.node, static_cast<std::int64_t>(list.size()));
+        evictions == 0 ? std::nullopt : inside.when_allowed(view.node, evictions);
 #if !defined(TANDEM_PLANT_EVICTION_RATE)
     if (allowed) {
         inside.look_again(*allowed);
@@ -253,8 +259,17 @@ void Planner::Inside::start_hunting() {
     forget_judgements();
 }
 
-void Planner::Inside::count_urgency(const OccupantFacts& occupant, std::int64_t sign) {
-    if (!occupant.preemptible) return;
+void Planner::Inside::count_occupant(RowId workload, const OccupantFacts& occupant,
+                                     std::int64_t sign) {
+    const bool surplus = occupant.standing == Standing::surplus;
+    std::set<RowId>& list =
+        surplus ? surplus_of_queue[occupant.queue] : occupants_of_queue[occupant.queue];
+    if (sign > 0)
+        list.insert(workload);
+    else
+        list.erase(workload);
+    if (surplus && list.empty()) surplus_of_queue.erase(occupant.queue);
+    if (surplus || !occupant.preemptible) return;
     std::map<std::int64_t, std::int64_t>& counts = urgencies[occupant.queue];
     if ((counts[occupant.priority] += sign) == 0) counts.erase(occupant.priority);
     if (counts.empty()) urgencies.erase(occupant.queue);
@@ -304,7 +319,7 @@ bool Planner::Inside::preempt(int class_index, const Demand& demand, int flavor,
     Hunt hunt{*this, class_index, demand, plan, view, queues.at(name)};
     failed.add_key({WakeOn::occupants_of_queue, name});
     hunt.attempt.only_flavor = flavor;
-    hunt.find_needs();
+    hunt.find_needs_without_surplus();
     const bool taken = hunt.run(flavor, failed, out);
     hunt.add_keys(failed);
     if (hunt.waits_for_time) failed.add_key({WakeOn::time, 0});
@@ -343,7 +358,8 @@ bool Planner::Inside::Hunt::run(int flavor, Attempt& failed, Placement& out) {
     const bool lower =
         queue.preemption.within_queue != model::WithinQueue::never && has_lower_work();
     const bool shares = queue.preemption.fair_share != model::FairSharing::never;
-    if (!lower && !shares && !has_borrowers()) return false;
+    const bool surplus = !inside.surplus_of_queue.empty();
+    if (!lower && !shares && !surplus && !has_borrowers()) return false;
     if (!is_possible()) return false;
     const std::shared_ptr<Prospect> right = prospect(&Hunt::find_by_right, flavor, false);
     if (right->victims.empty() && !shares) return false;

@@ -15,6 +15,7 @@ std::size_t spot(int index) {
 }
 
 bool has_precedence(const Holding& a, const Holding& b) {
+    if (a.surplus != b.surplus) return !a.surplus;
     if (a.preemptible != b.preemptible) return !a.preemptible;
     if (a.priority != b.priority) return a.priority > b.priority;
     if (a.started != b.started) return a.started < b.started;
@@ -38,6 +39,7 @@ bool is_same_group(const Victim& a, const Victim& b) {
 bool is_cheaper(const Victim& a, const Victim& b) {
     if (a.group != b.group) return a.group < b.group;
     if (a.group == Group::own && a.priority != b.priority) return a.priority < b.priority;
+    if (a.group == Group::surplus && a.started != b.started) return a.started > b.started;
     if (a.group == Group::weightless && a.faded != b.faded) return a.faded > b.faded;
     if (a.group != Group::weightless && a.lost != b.lost) return a.lost < b.lost;
     if (a.started != b.started) return a.started > b.started;
@@ -46,15 +48,23 @@ bool is_cheaper(const Victim& a, const Victim& b) {
 
 }  // namespace
 
+std::int64_t rationed(std::span<const Victim> list) {
+    return std::ranges::count_if(
+        list, [](const Victim& victim) { return victim.group != Group::surplus; });
+}
+
 void order_victims(std::vector<Victim>& victims) {
     std::ranges::sort(victims, is_cheaper);
     int groups = victims.empty() ? 0 : 1;
     for (std::size_t i = 1; i < victims.size(); ++i)
         groups += is_same_group(victims[i - 1], victims[i]) ? 0 : 1;
     int rank = 0;
+    const bool surplus = !victims.empty() && victims.front().group == Group::surplus;
     for (std::size_t i = 0; i < victims.size(); ++i) {
         if (i > 0 && !is_same_group(victims[i - 1], victims[i])) rank += 1;
-        const int level = std::max(0, rank - std::max(0, groups - grave_levels));
+        // Nothing else is as light as surplus.
+        const int least = surplus && victims[i].group != Group::surplus ? 1 : 0;
+        const int level = std::max(least, rank - std::max(0, groups - grave_levels));
         victims[i].price = {
             level == 0 ? Wide{0} : Wide{victims[i].milli} << (grave_bits * (level - 1)),
             victims[i].lost};
@@ -65,20 +75,23 @@ std::vector<Holding> Planner::Inside::Judgements::own_of(int node, int flavor_ro
     std::vector<Holding> holdings;
     const int flavor = inside.quota.flavors()[spot(flavor_row)];
     const auto found = inside.occupants_of_queue.find(inside.quota.nodes()[spot(node)].name);
-    if (found == inside.occupants_of_queue.end()) return holdings;
-    for (RowId workload : found->second) {
+    const auto add = [&](RowId workload) {
         const WorkloadState& state = inside.workloads.at(workload);
         Holding holding{.workload = workload,
                         .preemptible = state.occupant->preemptible,
                         .priority = state.occupant->priority,
                         .started = state.occupant->started,
-                        .open = true};
+                        .open = true,
+                        .surplus = state.occupant->standing == Standing::surplus};
         for (int index : state.slots) {
             const Slot& slot = inside.slots[spot(index)];
             if (!slot.leaving && slot.flavor == flavor) holding.milli += slot.milli;
         }
         if (holding.milli > 0) holdings.push_back(holding);
-    }
+    };
+    if (found != inside.occupants_of_queue.end()) std::ranges::for_each(found->second, add);
+    const auto surplus = inside.surplus_of_queue.find(inside.quota.nodes()[spot(node)].name);
+    if (surplus != inside.surplus_of_queue.end()) std::ranges::for_each(surplus->second, add);
     return holdings;
 }
 

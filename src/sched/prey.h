@@ -5,6 +5,9 @@
 // that it can hold, in order of precedence: what can't be asked to leave, then larger priority,
 // earlier start, earlier id. What no quota on the way protects is borrowed, and may be taken back.
 //
+// Surplus members of elastic jobs are protected from nobody, and protect nothing: all else counts
+// as if they weren't there. They go first, the youngest before the others.
+//
 // Price of a set of victims: first the devices of the graver groups (own work by priority; before
 // it borrowed work; before that what queues of weight 0 borrow), then what is lost: device-time
 // since the last complete checkpoint, the time to restart, and a penalty for each earlier eviction.
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +35,7 @@ struct Price {
     bool operator==(const Price&) const = default;
 };
 
-enum class Group : std::uint8_t { weightless, borrowed, own };
+enum class Group : std::uint8_t { surplus, weightless, borrowed, own };
 
 struct Victim {
     RowId workload{};
@@ -47,6 +51,9 @@ struct Victim {
     Price price{};
 };
 
+// How many of them the limits on evictions count: surplus is there to be given.
+std::int64_t rationed(std::span<const Victim> list);
+
 // Sorts cheapest first and sets the prices of what stands in one list.
 void order_victims(std::vector<Victim>& victims);
 
@@ -58,6 +65,7 @@ struct Holding {
     Instant started{};
     std::int64_t milli = 0;
     bool open = false;        // no quota protects it
+    bool surplus = false;     // of no right of its own
     bool weightless = false;  // its queue, or one above, borrows at weight 0
 };
 

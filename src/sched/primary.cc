@@ -63,6 +63,7 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
         tainted_nodes += nodes.at(name).taints.empty() ? 0 : 1;
     }
     topologies.clear();
+    may_grow = true;
     journal.push_back(NodeBefore{name, std::move(before)});
     if (dirty) return admitted.clear();
     if (gone) {
@@ -132,19 +133,18 @@ void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts
         const std::uint64_t print = fingerprint_of(names, workload, *before);
         fingerprint -= print;
         occupants_fingerprint -= print;
-        occupants_of_queue[before->queue].erase(workload);
-        count_urgency(*before, -1);
+        count_occupant(workload, *before, -1);
     }
     state.occupant.reset();
     if (facts) {
         const std::uint64_t print = fingerprint_of(names, workload, *facts);
         fingerprint += print;
         occupants_fingerprint += print;
-        occupants_of_queue[facts->queue].insert(workload);
-        count_urgency(*facts, 1);
+        count_occupant(workload, *facts, 1);
         state.occupant = *facts;
     }
-    const bool may_leave_now = facts && facts->preemptible;
+    const bool may_leave_now =
+        facts && facts->preemptible && facts->standing != Standing::surplus;
     if (may_leave_now && !dirty) {
         waiting.wake_above({WakeOn::occupants_of_queue, facts->queue}, facts->priority);
         if (const int node = quota.find(facts->queue); node >= 0) {
@@ -208,6 +208,7 @@ int Planner::Inside::add_slot(Slot slot) {
 void Planner::Inside::remove_slot(int index) {
     Slot& slot = slots[spot(index)];
     TANDEM_ASSERT(slot.live, "an entry is removed once");
+    if (!undoing) may_grow = true;
     use(slot, -1);
     touch(slot);
     touch_release(slot.workload);
@@ -254,6 +255,7 @@ void Planner::Inside::put_demand(Demand demand) {
 }
 
 void Planner::Inside::take_demand(int slot) {
+    if (!undoing) may_grow = true;
     count_asked(waiting.group(waiting.demand(slot).class_index).key, -1);
     fingerprint -= waiting.demand(slot).print;
     journal.push_back(DemandTaken{std::make_unique<Demand>(waiting.take(slot))});
@@ -273,6 +275,8 @@ void Planner::Inside::undo_to(std::size_t mark) {
             take_demand(waiting.find(step.workload));
         } else if constexpr (std::is_same_v<Step, DemandTaken>) {
             put_demand(std::move(*step.demand));
+        } else if constexpr (std::is_same_v<Step, GrowthBefore>) {
+            set_growth(step.workload, std::move(step.wish));
         } else if constexpr (std::is_same_v<Step, OccupantBefore>) {
             set_occupant(step.workload, std::move(step.facts));
         } else if constexpr (std::is_same_v<Step, NodeBefore>) {

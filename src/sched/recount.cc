@@ -132,6 +132,7 @@ std::string Planner::Inside::recount() {
     for (const auto& [key, use] : uses) sum += fingerprint_of(names, key.first, key.second, use);
     for (const auto& [name, bucket] : allowances) sum += fingerprint_of(names, name, bucket);
     for (const Demand* demand : waiting.list()) sum += fingerprint_of(names, *demand);
+    for (const auto& [workload, wish] : growths) sum += fingerprint_of(names, wish);
     return sum + occupants_fingerprint == fingerprint ? std::string{}
                                                       : "the digest differs from its rows";
 }

@@ -292,6 +292,9 @@ void Planner::Inside::show_holder(RowId workload) {
             card.preemptible = occupant->preemptible;
             card.occupant = true;
             card.started = occupant->started;
+            const bool is_part = occupant->standing != Standing::whole;
+            if (is_part && !found->second.slots.empty())
+                card.owner = slots[spot(found->second.slots.front())].id;
         }
         for (int index : found->second.slots) {
             const Slot& slot = slots[spot(index)];

@@ -154,7 +154,9 @@ struct HolderCard {
     bool occupant = false;
     bool claims = false;
     bool leaving = false;
+    RowId owner{};  // the job or service that it is part of; zero: itself
     std::vector<int> nodes{};  // sorted
+    RowId told_as(std::int64_t id) const { return owner ? owner : RowId{id}; }
     bool operator==(const HolderCard&) const = default;
 };
 

@@ -104,7 +104,14 @@ struct Demand {
     PlacingRef placing{};     // empty: none
 };
 
-// A workload that holds capacity and may be asked to leave.
+// How what holds capacity gives way.
+//   whole    as a whole, to whom the rules of preemption give the right
+//   spare    to the same, but before whole work: a replica of a service above its floor
+//   surplus  to anybody who has no place otherwise: a member of a job beyond what it needs
+enum class Standing : std::uint8_t { whole, spare, surplus };
+
+// A workload that holds capacity and may be asked to leave. What is spare or surplus stands apart
+// from the job or service that it is part of: its entries name it as their workload.
 struct Occupant {
     RowId workload{};
     std::string queue{};
@@ -116,6 +123,7 @@ struct Occupant {
     Duration restart_time{};     // lost as well, whenever it leaves
     std::int64_t evictions = 0;  // that it has seen already
     std::optional<Instant> ends{};  // at the latest, by what it stated
+    Standing standing = Standing::whole;
 };
 
 struct PlacedReplica {
@@ -129,7 +137,7 @@ struct PlacedReplica {
 struct Eviction {
     RowId workload{};
     model::ReasonCode why =
-        model::ReasonCode::preempted;  // preempted | reclaimed | gave_fair_share
+        model::ReasonCode::preempted;  // preempted | reclaimed | gave_fair_share | gave_surplus
     std::int64_t lost = 0;  // milli-device-milliseconds of work since its last checkpoint
 };
 
@@ -145,6 +153,7 @@ struct Placement {
     RowId workload{};
     std::vector<PlacedReplica> replicas{};
     std::vector<Eviction> evictions{};
+    bool grows = false;  // members that a job has beyond what it needs (Planner::put_growth)
 };
 
 // All that a reserved pool holds now, those found by this plan among them, by node and index; fewer

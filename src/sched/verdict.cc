@@ -251,7 +251,7 @@ void VerdictWriter::add_holders(const Choice& choice, model::Verdict& verdict) c
     verdict.holders_more = all - static_cast<std::int64_t>(largest.size());
     for (const auto& [id, card] : largest) {
         const HolderCard& holder = *card;
-        verdict.holders.push_back({.workload = RowId{id},
+        verdict.holders.push_back({.workload = holder.told_as(id),
                                    .queue = text(holder.queue),
                                    .flavor = text(holder.flavor),
                                    .milli = holder.milli,
@@ -328,7 +328,7 @@ std::optional<model::Verdict> Snapshot::verdict_of_claim(RowId workload) const {
             return;
         victims += 1;
         if (verdict.holders.size() == holders_shown) return;
-        verdict.holders.push_back({.workload = RowId{id},
+        verdict.holders.push_back({.workload = leaver.told_as(id),
                                    .queue = text(leaver.queue),
                                    .flavor = text(leaver.flavor),
                                    .milli = leaver.milli,

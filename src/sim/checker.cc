@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::int64_t device_milli = 1000;
 
-std::int64_t world_size(const model::Job& job) {
-    std::int64_t size = 0;
-    for (const model::JobRole& role : job.spec.roles) size += role.replicas;
-    return size;
-}
-
 // An array holds nothing itself; its counts are those of its elements.
 std::string check_array(const model::Job& job) {
     if (!job.status.elements) return fmt::format("B: array {} counts nothing", job.meta.name);
@@ -65,13 +59,25 @@ std::string Checker::check_job(const model::Job& job, const core::State& state) 
         return fmt::format("B8: {} was tried {} times, limit {}", job.meta.name, job.status.failures, job.spec.retries.limit);
     if (job.spec.array) return check_array(job);
     if (job.status.phase != model::Phase::starting && job.status.phase != model::Phase::running) return {};
-    std::int64_t members = 0;
+    std::int64_t needed = 0;
+    std::int64_t surplus = 0;
     for (RowId id : core::replicas_of(state, job.meta.id)) {
         const model::Replica& replica = state.table<model::Replica>().get(id);
-        if (replica.status.epoch == job.status.epoch && model::may_be_alive(replica.status.phase)) ++members;
+        const bool is_in = replica.status.epoch == job.status.epoch &&
+                           model::may_be_alive(replica.status.phase);
+        if (replica.status.surplus)
+            surplus += model::holds_capacity(replica.status.phase) && !replica.status.draining;
+        else
+            needed += is_in ? 1 : 0;
     }
-    if (members != world_size(job))
-        return fmt::format("C14: gang {} has {} of {} members", job.meta.name, members, world_size(job));
+    const std::int64_t least = model::least_members(job.spec);
+    const std::int64_t most = model::most_members(job.spec);
+    if (needed != least || needed + surplus > most)
+        return fmt::format("C14: gang {} has {} of {} members and {} more, of {}", job.meta.name,
+                           needed, least, surplus, most);
+    if (least < most && job.status.replicas != needed + surplus)
+        return fmt::format("C14: elastic job {} says it has {} members, and has {}", job.meta.name,
+                           job.status.replicas, needed + surplus);
     return {};
 }
 

@@ -123,6 +123,12 @@ model::Job Clients::draw_job(std::int64_t number, Random& random) {
     if (random.chance(300)) job.spec.outputs.push_back({.name = "weights", .path = "weights.bin"});
     job.spec.heartbeat_timeout = seconds(20);
     if (random.chance(200)) job.spec.licenses["seats"] = random.between(1, 2);
+    if (!fraction && random.chance(300)) {
+        job.spec.roles.front().max_replicas = role.replicas + random.between(1, 4);
+        job.spec.elastic.grow_after = seconds(random.between(1, 4));
+        job.spec.checkpoint.restart_time = milliseconds(random.between(10, 400));
+        if (random.chance(400)) job.spec.elastic.resize = model::ResizeMode::restart;
+    }
     if (!random.chance(120)) return job;
     model::JobArray& array = job.spec.array.emplace();
     array.count = random.between(2, 5);

@@ -7,8 +7,9 @@
 
 namespace tandem::sim {
 
-inline constexpr std::array<std::string_view, 9> rare_paths{
+inline constexpr std::array<std::string_view, 12> rare_paths{
     "job.retried", "job.preempted", "job.hung", "task.leftover_stopped", "task.gone", "usage.shipped_again",
-    "service.replica_lost", "driver.rolled_back", "driver.segment_opened"};
+    "service.replica_lost", "driver.rolled_back", "driver.segment_opened",
+    "job.grew", "job.gave_surplus", "job.resized"};
 
 }  // namespace tandem::sim

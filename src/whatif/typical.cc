@@ -11,7 +11,7 @@ constexpr std::size_t known_min = 3;
 std::int64_t devices_of(const model::Job& job) {
     std::int64_t milli = 0;
     for (const model::JobRole& role : job.spec.roles)
-        milli += role.replicas * role.resources.devices;
+        milli += role.least() * role.resources.devices;
     return milli;
 }
 

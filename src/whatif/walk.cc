@@ -17,7 +17,8 @@ using model::Service;
 
 bool is_eviction(ReasonCode code) {
     return code == ReasonCode::preempted || code == ReasonCode::reclaimed ||
-           code == ReasonCode::gave_fair_share || code == ReasonCode::queue_drained ||
+           code == ReasonCode::gave_fair_share || code == ReasonCode::gave_surplus ||
+           code == ReasonCode::queue_drained ||
            code == ReasonCode::requeued_by_request;
 }
 

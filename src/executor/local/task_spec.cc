@@ -49,8 +49,8 @@ void add_rendezvous(const model::StartTask& start, const TaskPlace& place, Envir
     env["MASTER_ADDR"] = "127.0.0.1";
     env["MASTER_PORT"] = std::to_string(place.rendezvous_port);
     env["WORLD_SIZE"] = std::to_string(start.world_size);
-    env["RANK"] = std::to_string(start.task.rank);
-    env["GROUP_RANK"] = std::to_string(start.task.rank);
+    env["RANK"] = std::to_string(start.member.value_or(start.task.rank));
+    env["GROUP_RANK"] = env["RANK"];
     env["LOCAL_RANK"] = "0";
     env["LOCAL_WORLD_SIZE"] = "1";
 }
@@ -59,7 +59,7 @@ void add_contract(const model::StartTask& start, const TaskPlace& place, Environ
     env[shim::name_variable] = start.task.text();
     env["TANDEM_TITLE"] = start.title;
     env["TANDEM_EPOCH"] = std::to_string(start.task.epoch);
-    env["TANDEM_RANK"] = std::to_string(start.task.rank);
+    env["TANDEM_RANK"] = std::to_string(start.member.value_or(start.task.rank));
     env["TANDEM_PROGRESS_FILE"] = place.folder + "/progress";
     env["TANDEM_OUTPUT_DIR"] = place.folder + "/outputs";
     if (start.checkpoint) {

@@ -50,8 +50,9 @@ Result<Deed> parse_queue(const Value& body, const std::string& field) {
 
 constexpr const char* resource_words[] = {"devices",      "flavor",       "cpu",         "memory",
                                           "deviceMemory", "nodeSelector", "nodeAffinity"};
-constexpr const char* own_words[] = {"name",  "count",           "replicas", "runTime",
-                                     "leave", "checkpointEvery", "refused"};
+constexpr const char* own_words[] = {"name",        "count",           "replicas",
+                                     "minReplicas", "maxReplicas",     "runTime",
+                                     "leave",       "checkpointEvery", "refused"};
 bool is_of_spec(std::string_view word) {
     return std::ranges::find(own_words, word) == std::end(own_words) &&
            std::ranges::find(resource_words, word) == std::end(resource_words);
@@ -65,10 +66,13 @@ Result<Value> spec_of_job(const Value& body, Group& group) {
     }
     if (resources.find("devices") == nullptr) resources.add("devices", codec::make_text("1"));
     Value role = codec::make_object();
-    TANDEM_LET(replicas, group.count("replicas", 1));
-    Value number = codec::make_text(std::to_string(replicas));
-    number.type = ValueType::number;
-    role.add("replicas", std::move(number));
+    for (const char* name : {"replicas", "minReplicas", "maxReplicas"}) {
+        if (group.find(name) == nullptr) continue;
+        TANDEM_LET(replicas, group.count(name, 1));
+        Value number = codec::make_text(std::to_string(replicas));
+        number.type = ValueType::number;
+        role.add(name, std::move(number));
+    }
     role.add("resources", std::move(resources));
     Value spec = codec::make_object();
     if (body.find("roles") == nullptr) {
@@ -196,6 +200,10 @@ Status parse_maps(Group& group, Expect& expect) {
     if (const Value* evicted = group.find("evicted")) {
         TANDEM_LET(counts, parse_counts(*evicted, group.at("evicted"), parse_integer));
         expect.evicted = std::move(counts);
+    }
+    if (const Value* members = group.find("members")) {
+        TANDEM_LET(counts, parse_counts(*members, group.at("members"), parse_integer));
+        expect.members = std::move(counts);
     }
     if (const Value* why = group.find("why")) {
         for (std::size_t i = 0; i < why->names.size(); ++i) {

@@ -76,6 +76,7 @@ struct Runner {
                     const std::set<std::string>& found);
     void expect_evictions(const Expect& expect);
     void expect_reason(const std::string& job, const ExpectedReason& wanted);
+    void expect_members(const Expect& expect);
     void expect_use(const Expect& expect);
     void expect_devices(const Expect& expect);
 };
@@ -219,6 +220,16 @@ void Runner::expect_reason(const std::string& name, const ExpectedReason& wanted
     wrong(fmt::format("{} waits for: {}; should be {} {}", name, told, wanted.code, wanted.params));
 }
 
+void Runner::expect_members(const Expect& expect) {
+    for (const auto& [name, count] : expect.members) {
+        const Job* job = stage.state().table<Job>().find_named("default", "default", name);
+        if (job == nullptr) return wrong(fmt::format("there is no job {}", name));
+        if (job->status.replicas != count)
+            wrong(fmt::format("{} has {} members, should have {}", name, job->status.replicas,
+                              count));
+    }
+}
+
 void Runner::expect_use(const Expect& expect) {
     std::map<std::pair<std::string, std::string>, std::int64_t> used;
     for (const sched::QueueLine& line : stage.state().planner.queue_lines())
@@ -267,6 +278,7 @@ void Runner::operator()(const Expect& expect) {
         wrong(fmt::format("{} jobs run, should be {}", running.size(), *expect.running_count));
     expect_evictions(expect);
     for (const auto& [job, reason] : expect.why) expect_reason(job, reason);
+    expect_members(expect);
     expect_use(expect);
     expect_devices(expect);
 }

@@ -79,6 +79,7 @@ struct Expect {
     std::map<std::string, std::map<std::string, std::int64_t>>
         used{};                                      // milli, by queue and flavor
     std::map<std::string, std::string> on{};         // job: flavor of all its devices
+    std::map<std::string, std::int64_t> members{};   // of elastic jobs
     std::optional<std::int64_t> tasks_per_device{};  // on each device in use
 };
 using Deed = std::variant<AddNodes, Submit, Remove, Pass, End, Act, ChangeNode, Expect>;
