@@ -262,6 +262,9 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("whenPreempt", s.when_preempt, {.note = "preempt: before the other flavors are tried"});
     v.field("placing", s.placing,
             {.note = "where its replicas may be, together and beside others"});
+    v.field("reservation", s.reservation,
+            {.note = "of a Reservation: runs on its devices while its window is open, waits for "
+                     "the window else"});
 }
 
 void describe(auto& v, Of<model::CheckpointRecord> auto& s) {

@@ -27,7 +27,8 @@ using Tables =
                Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
                Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
                Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
-               Table<model::ModelVersion>, Table<model::License>>;
+               Table<model::ModelVersion>, Table<model::License>, Table<model::Reservation>,
+               Table<model::Maintenance>>;
 
 using IdempotencyKey = std::pair<std::string, std::string>;  // subject, key
 using CursorKey = std::pair<std::string, std::int64_t>;      // gateway, journal epoch

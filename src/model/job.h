@@ -96,6 +96,7 @@ struct JobSpec {
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
     std::optional<JobPlacing> placing{};
+    std::string reservation{};        // whose devices it takes, while a window of it is open
     bool operator==(const JobSpec&) const = default;
 };
 

@@ -119,6 +119,17 @@ enum class ReasonCode : std::uint8_t {
     rolled_out,    // from, to: versions; without them: its changed spec
     work_stopped,  // kept: step, nothing lost; else lost and, with a checkpoint, step, steps
     clock_jumped,  // by: of the wall clock
+    // windows of time
+    waits_for_window,   // reservation, start
+    reserved_ahead,     // reservation, start: would still hold then what is promised
+    node_closes,        // maintenance, start: likewise of a node that is to be empty
+    made_way,           // reservation or maintenance, start
+    window_opened,      // reservation, devices, end
+    window_ended,       // reservation
+    window_short,       // needed, have
+    maintenance_began,  // maintenance, reason, until
+    maintenance_ended,  // maintenance
+    stays_through,      // maintenance, node, start: is never asked to leave
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -210,7 +221,17 @@ struct EnumNames<ReasonCode> {
                                                   "elementsCancelled",
                                                   "rolledOut",
                                                   "workStopped",
-                                                  "clockJumped"};
+                                                  "clockJumped",
+                                                  "waitsForWindow",
+                                                  "reservedAhead",
+                                                  "nodeCloses",
+                                                  "madeWay",
+                                                  "windowOpened",
+                                                  "windowEnded",
+                                                  "windowShort",
+                                                  "maintenanceBegan",
+                                                  "maintenanceEnded",
+                                                  "staysThrough"};
 };
 
 // Causes that the planner finds for work that waits.
@@ -232,6 +253,8 @@ constexpr bool is_cause_of_waiting(ReasonCode code) {
         case ReasonCode::array_limit:
         case ReasonCode::license_short:
         case ReasonCode::license_too_few:
+        case ReasonCode::reserved_ahead:
+        case ReasonCode::node_closes:
         case ReasonCode::not_allowed_in_pool: return true;
         default: return false;
     }

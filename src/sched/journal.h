@@ -40,6 +40,10 @@ struct PoolBefore {
     int name = no_name;
     std::unique_ptr<PoolFacts> facts{};
 };
+struct BookingBefore {
+    RowId id{};
+    std::unique_ptr<BookingFacts> facts{};
+};
 struct QueueBefore {
     int name = no_name;
     std::unique_ptr<QueueFacts> facts{};
@@ -58,6 +62,6 @@ struct BucketBefore {
 };
 using Undo =
     std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, OccupantBefore,
-                 NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
+                 NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore, BookingBefore>;
 
 }  // namespace tandem::sched
