@@ -253,8 +253,11 @@ constexpr Sentence catalogue[] = {
      "到 {start} 维护 {maintenance} 开始时仍会运行；请声明在此之前结束的 "
      "maxRunTime，或设为可抢占|维护开始时仍会运行"},
     {"made way for reservation {reservation}[, which begins on {start}]"
-     "|made way for maintenance {maintenance}[, which begins on {start}]",
-     "为预留 {reservation} 让位[，{start} 开始]|为维护 {maintenance} 让位[，{start} 开始]"},
+     "[; up to {atRisk} of work since its last checkpoint may be lost]"
+     "|made way for maintenance {maintenance}[, which begins on {start}]"
+     "[; up to {atRisk} of work since its last checkpoint may be lost]",
+     "为预留 {reservation} 让位[，{start} 开始][；上次检查点之后至多 {atRisk} 的工作可能丢失]"
+     "|为维护 {maintenance} 让位[，{start} 开始][；上次检查点之后至多 {atRisk} 的工作可能丢失]"},
     {"its window is open[ until {end}][: {devices} devices]",
      "时间窗已打开[，至 {end}][：{devices} 个设备]"},
     {"the window of reservation {reservation} is over: what still runs may be asked to leave",

@@ -8,6 +8,7 @@
 #include "core/dependencies.h"
 #include "core/job_ending.h"
 #include "core/job_watch.h"
+#include "core/reservations.h"
 #include "core/start_task.h"
 #include "core/work_limits.h"
 
@@ -55,9 +56,10 @@ sched::Demand demand_of(const State& state, const Job& job) {
                          .when_borrow = job.spec.when_borrow,
                          .when_preempt = job.spec.when_preempt,
                          .length = stated_length(job),
-                         .preemptible = job.spec.preemptible,
+                         .preemptible = is_preemptible_once_placed(state, job),
                          .permits = permits_of(state, job),
-                         .forced = forced};
+                         .forced = forced,
+                         .window = window_of(state, job)};
     if (job.spec.placing)
         demand.placing = {std::make_shared<const model::JobPlacing>(*job.spec.placing)};
     std::int64_t rank = 0;
@@ -77,7 +79,8 @@ void set_reason(Turn& turn, const Job& job, model::Reason reason) {
 }
 
 bool is_kept_back(ReasonCode code) {
-    return code == ReasonCode::suspended || code == ReasonCode::held || code == ReasonCode::waiting_for_job;
+    return code == ReasonCode::suspended || code == ReasonCode::held || code == ReasonCode::waiting_for_job ||
+           code == ReasonCode::waits_for_window;
 }
 
 // Why the scheduler is not asked for it yet.
@@ -88,7 +91,7 @@ std::optional<model::Reason> why_not_queued(Turn& turn, const Job& job) {
     if (const std::string by = holder_of_job(turn.state, job); !by.empty())
         return reason_of(ReasonCode::held, {{"by", by}});
     if (waiting.reason.code != ReasonCode::none) return std::move(waiting.reason);
-    return std::nullopt;
+    return waits_for_window(turn.state, job);
 }
 
 model::Reason why_cancelled(const Job& job) {
@@ -320,7 +323,7 @@ void reconcile_job(Turn& turn, RowId id) {
 void claim_job(Turn& turn, const sched::Placement& placement) {
     const RowId id = placement.workload;
     Job& job = turn.table<Job>().edit(id);
-    const model::Queue* queue = turn.state.table<model::Queue>().find_named(job.spec.queue);
+    const std::string pool = pool_of(turn.state, job);
     turn.state.planner.remove_demand(id);
     turn.state.book.dequeue(id, turn.now);
     job.status.phase = Phase::claimed;
@@ -334,7 +337,7 @@ void claim_job(Turn& turn, const sched::Placement& placement) {
         Replica& replica = turn.table<Replica>().edit(replica_id);
         replica.spec.resources = role_of(job, placed.role).resources;
         replica.spec.queue = job.spec.queue;
-        replica.spec.pool = queue ? queue->spec.pool : "";
+        replica.spec.pool = pool;
         replica.spec.priority = priority_of(turn.state, job);
         // A batch may end one attempt and place the next: how the one ended stays to be read.
         std::optional<model::AttemptEnd> last;
@@ -379,12 +382,13 @@ sched::Occupant occupant_of(const State& state, const Job& job) {
         .workload = job.meta.id,
         .queue = job.spec.queue,
         .priority = priority_of(state, job),
-        .preemptible = job.spec.preemptible,
+        .preemptible = is_preemptible(state, job),
         .started = started,
         .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
         .restart_time = job.spec.checkpoint.restart_time,
         .evictions = job.status.preemptions,
-        .ends = ends};
+        .ends = ends,
+        .grace = job.spec.grace};
 }
 
 }  // namespace tandem::core

@@ -123,7 +123,7 @@ enum class ReasonCode : std::uint8_t {
     waits_for_window,   // reservation, start
     reserved_ahead,     // reservation, start: would still hold then what is promised
     node_closes,        // maintenance, start: likewise of a node that is to be empty
-    made_way,           // reservation or maintenance, start
+    made_way,           // reservation or maintenance, start, atRisk
     window_opened,      // reservation, devices, end
     window_ended,       // reservation
     window_short,       // needed, have

@@ -41,6 +41,8 @@ struct NodeFacts {
     std::vector<DeviceFacts> devices{};
     model::Labels labels{};
     std::vector<std::string> taints{};
+    std::optional<Instant> closes{};  // from then on it is to be empty
+    int closing = no_name;            // the maintenance that says so
     bool operator==(const NodeFacts&) const = default;
 };
 

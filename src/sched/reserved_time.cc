@@ -258,6 +258,7 @@ struct Planner::Inside::Filling {
         std::int64_t lost = 0;
         RowId workload{};
         Duration grace{};
+        std::int64_t work = 0;  // of what is lost, what was done since the last checkpoint
         auto operator<=>(const Leaver&) const = default;
     };
     Inside& inside;
@@ -292,7 +293,8 @@ void Planner::Inside::Filling::list_leavers() {
         leavers.push_back({.priority = occupant.priority,
                            .lost = bounded_product(milli, unsaved + occupant.restart_ms),
                            .workload = workload,
-                           .grace = Duration{occupant.grace_ms}});
+                           .grace = Duration{occupant.grace_ms},
+                           .work = bounded_product(milli, unsaved)});
     }
     std::ranges::sort(leavers);
 }
@@ -373,7 +375,7 @@ void Planner::Inside::Filling::commit(std::int64_t count, const std::vector<Leav
         for (int index : inside.workloads.at(leaver.workload).slots)
             inside.released.push_back(index);
         filled.evictions.push_back(
-            {.workload = leaver.workload, .why = ReasonCode::made_way, .lost = leaver.lost});
+            {.workload = leaver.workload, .why = ReasonCode::made_way, .lost = leaver.work});
     }
     inside.set_pool(booking.pool, std::move(after));
     inside.ensure_built();
