@@ -11,8 +11,8 @@ namespace {
 constexpr std::array<std::string_view, area_count> area_names{
     "projects", "namespaces", "users",         "serviceaccounts", "rolebindings", "keys",
     "nodes",    "pools",      "queues",        "runtimes",        "jobs",         "services",
-    "replicas", "models",     "modelversions", "licenses",        "logs",         "events",
-    "usage",    "audit",      "admin"};
+    "replicas", "models",     "modelversions", "licenses",        "reservations", "maintenances",
+    "logs",     "events",     "usage",         "audit",           "admin"};
 constexpr std::array<std::string_view, verb_count> verb_names{
     "read",  "create", "update", "delete",  "cancel",  "retry",
     "steer", "invoke", "backup", "restore", "overrule"};
@@ -64,6 +64,8 @@ constexpr std::array operator_rules{
     Rule{Area::queues, edit},
     Rule{Area::runtimes, edit},
     Rule{Area::licenses, edit},
+    Rule{Area::reservations, edit},
+    Rule{Area::maintenances, edit},
     Rule{Area::jobs,
          static_cast<Verbs>(read_only | bit(Verb::update) | steer | bit(Verb::overrule))},
     Rule{Area::services, static_cast<Verbs>(read_only | bit(Verb::update))},
@@ -83,6 +85,8 @@ constexpr std::array algorithm_user_rules{
     Rule{Area::queues, read_only, true},
     Rule{Area::runtimes, read_only, true},
     Rule{Area::licenses, read_only, true},
+    Rule{Area::reservations, read_only, true},
+    Rule{Area::maintenances, read_only, true},
     Rule{Area::jobs, static_cast<Verbs>(edit | steer)},
     Rule{Area::services, static_cast<Verbs>(edit | bit(Verb::invoke))},
     Rule{Area::replicas, read_only},
@@ -101,7 +105,8 @@ constexpr std::array auditor_rules{
     Rule{Area::role_bindings, read_only},  Rule{Area::keys, read_only},
     Rule{Area::nodes, read_only, true},    Rule{Area::pools, read_only, true},
     Rule{Area::queues, read_only, true},   Rule{Area::runtimes, read_only, true},
-    Rule{Area::licenses, read_only, true}, Rule{Area::jobs, read_only},
+    Rule{Area::licenses, read_only, true}, Rule{Area::reservations, read_only, true},
+    Rule{Area::maintenances, read_only, true}, Rule{Area::jobs, read_only},
     Rule{Area::services, read_only},       Rule{Area::replicas, read_only},
     Rule{Area::models, read_only},         Rule{Area::model_versions, read_only},
     Rule{Area::events, read_only},         Rule{Area::usage, read_only},

@@ -41,13 +41,15 @@ enum class Area : std::uint8_t {
     models,
     model_versions,
     licenses,
+    reservations,
+    maintenances,
     logs,
     events,
     usage,
     audit,
     admin,
 };
-inline constexpr std::size_t area_count = 21;
+inline constexpr std::size_t area_count = 23;
 enum class Verb : std::uint8_t {
     read,
     create,

@@ -67,6 +67,9 @@ std::string names_of(const Value* list) {
 std::string projects_cell(const ColumnContext& c) {
     return names_of(find_at(c.object, "spec.projects"));
 }
+std::string nodes_cell(const ColumnContext& c) {
+    return names_of(find_at(c.object, "status.nodes"));
+}
 std::string command_cell(const ColumnContext& c) {
     return names_of(find_at(c.object, "spec.command"));
 }
@@ -203,6 +206,18 @@ std::vector<Column> columns_of(model::Kind kind) {
                     {"PROJECTS", projects_cell},
                     {"TITLE", "spec.title"},
                     {"AGE", age_cell}};
+        case model::Kind::reservation:
+            return {{"PHASE", "status.phase"},   {"QUEUE", "spec.queue"},
+                    {"FLAVOR", "spec.flavor"},   {"DEVICES", "spec.devices"},
+                    {"REPLICAS", "spec.replicas"}, {"WINDOW", "status.window"},
+                    {"START", "status.start"},   {"END", "status.end"},
+                    {"REASON", reason_cell}};
+        case model::Kind::maintenance:
+            return {{"PHASE", "status.phase"},
+                    {"START", "spec.start"},
+                    {"DURATION", "spec.duration"},
+                    {"NODES", nodes_cell},
+                    {"WHY", "spec.reason"}};
         case model::Kind::role_binding:
             return {{"SUBJECT", "spec.subject"},
                     {"ROLE", "spec.role"},

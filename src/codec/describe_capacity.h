@@ -38,6 +38,14 @@ void describe(auto& v, Of<model::NodeSpec> auto& s) {
     v.field("taints", s.taints, {.note = "keep away all work that doesn't tolerate each of them"});
 }
 
+void describe(auto& v, Of<model::NodeClosing> auto& s) {
+    v.named("NodeClosing");
+    v.field("maintenance", s.maintenance);
+    v.field("reason", s.reason);
+    v.field("from", s.from);
+    v.field("until", s.until);
+}
+
 void describe(auto& v, Of<model::NodeStatus> auto& s) {
     v.named("NodeStatus");
     v.field("ready", s.ready);
@@ -46,6 +54,7 @@ void describe(auto& v, Of<model::NodeStatus> auto& s) {
     v.bytes("memory", s.memory_bytes);
     v.field("devices", s.devices);
     v.field("facts", s.facts);
+    v.field("closing", s.closing, {.note = "the maintenance that is next, or at hand"});
 }
 
 void describe(auto& v, Of<model::PoolSpec> auto& s) {

@@ -281,6 +281,9 @@ void describe(auto& v, Of<model::JobSpec> auto& s) {
     v.field("placing", s.placing,
             {.note = "where its replicas may be, together and beside others"});
     v.field("elastic", s.elastic, {.note = "of roles with maxReplicas"});
+    v.field("reservation", s.reservation,
+            {.note = "of a Reservation: runs on its devices while its window is open, waits for "
+                     "the window else"});
 }
 
 void describe(auto& v, Of<model::CheckpointRecord> auto& s) {

@@ -10,6 +10,7 @@
 #include "codec/describe_identity.h"
 #include "codec/describe_meta.h"
 #include "codec/describe_service.h"
+#include "codec/describe_window.h"
 #include "codec/describe_work.h"
 #include "codec/field_reader.h"
 #include "codec/field_writer.h"

@@ -6,6 +6,7 @@
 #include "codec/describe_identity.h"
 #include "codec/describe_record.h"
 #include "codec/describe_service.h"
+#include "codec/describe_window.h"
 #include "codec/test_random_fields.h"
 
 namespace tandem::codec {

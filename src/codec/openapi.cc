@@ -8,6 +8,7 @@
 #include "codec/describe_record.h"
 #include "codec/describe_service.h"
 #include "codec/describe_what_if.h"
+#include "codec/describe_window.h"
 #include "codec/field_writer.h"
 
 namespace tandem::codec {

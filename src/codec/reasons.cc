@@ -250,6 +250,35 @@ constexpr Sentence catalogue[] = {
      "在没有其他任务需要设备时，副本从 {from} 个增加到 {to} 个（最多 {max} 个）"},
     {"its ranks stop and start again with {to} replicas instead of {from}",
      "所有 rank 将停止，并以 {to} 个副本（原为 {from} 个）重新启动"},
+    {"waits for the window of reservation {reservation}[, from {start} on]",
+     "等待预留 {reservation} 的时间窗[，{start} 开始]"},
+    {"would still run on {start}, when reservation {reservation} needs the devices; state a "
+     "maxRunTime that ends before, or be preemptible"
+     "|would keep devices that a reservation needs",
+     "到 {start} 时仍会占用预留 {reservation} 所需的设备；请声明在此之前结束的 "
+     "maxRunTime，或设为可抢占|会占用预留所需的设备"},
+    {"would still run on {start}, when maintenance {maintenance} begins; state a maxRunTime that "
+     "ends before, or be preemptible"
+     "|would still run when maintenance begins",
+     "到 {start} 维护 {maintenance} 开始时仍会运行；请声明在此之前结束的 "
+     "maxRunTime，或设为可抢占|维护开始时仍会运行"},
+    {"made way for reservation {reservation}[, which begins on {start}]"
+     "[; up to {atRisk} of work since its last checkpoint may be lost]"
+     "|made way for maintenance {maintenance}[, which begins on {start}]"
+     "[; up to {atRisk} of work since its last checkpoint may be lost]",
+     "为预留 {reservation} 让位[，{start} 开始][；上次检查点之后至多 {atRisk} 的工作可能丢失]"
+     "|为维护 {maintenance} 让位[，{start} 开始][；上次检查点之后至多 {atRisk} 的工作可能丢失]"},
+    {"its window is open[ until {end}][: {devices} devices]",
+     "时间窗已打开[，至 {end}][：{devices} 个设备]"},
+    {"the window of reservation {reservation} is over: what still runs may be asked to leave",
+     "预留 {reservation} 的时间窗已结束：仍在运行的工作可被要求退出"},
+    {"has {have} of its {needed} devices so far", "目前只有 {have} 个设备，共需 {needed} 个"},
+    {"maintenance {maintenance} has begun[: {reason}][, until {until}]",
+     "维护 {maintenance} 已开始[：{reason}][，至 {until}]"},
+    {"maintenance {maintenance} is over", "维护 {maintenance} 已结束"},
+    {"runs on node {node} beyond {start}, when maintenance {maintenance} begins: it is never asked "
+     "to leave",
+     "在节点 {node} 上会运行到维护 {maintenance} 开始（{start}）之后：它不可被要求退出"},
 };
 static_assert(std::size(catalogue) == std::size(model::EnumNames<model::ReasonCode>::values));
 

@@ -7,6 +7,7 @@
 #include "codec/describe_identity.h"
 #include "codec/describe_record.h"
 #include "codec/describe_service.h"
+#include "codec/describe_window.h"
 #include "codec/manifest.h"
 #include "codec/test_random_fields.h"
 
@@ -82,6 +83,8 @@ TEST(description, names_every_member) {
                         QueueStatus, Resources, DeviceShare, ReplicaSpec, TaskExit, AttemptEnd,
                         ReplicaStatus, JobRole, JobRetries, JobCheckpoint, JobOutput, JobArray,
                         ArrayElement, ElementCounts, PriorityOverride, WorkLimits, LicenseSpec,
+                        NodeClosing, Recurrence, ReservationSpec, ReservationStatus,
+                        MaintenanceSpec, MaintenanceStatus,
                         JobSpec, CheckpointRecord, OutputRecord, JobStatus, ModelSpec, ModelFacts,
                         ModelVersionSpec, RuntimeSpec, ServiceScale, ServiceSpec, ServiceStatus>();
     expect_all_complete<ApplyObject, DeleteObject, ActOnJob, AdoptTask, EndTask, Caller, Outcome,

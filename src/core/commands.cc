@@ -12,6 +12,7 @@
 #include "core/nodes.h"
 #include "core/old_tasks.h"
 #include "core/preview.h"
+#include "core/reservations.h"
 #include "core/rules.h"
 #include "core/work_limits.h"
 #include "model/limits.h"
@@ -182,7 +183,12 @@ Result<Outcome> apply_object(Turn& turn, const model::Caller& caller, const mode
     return std::visit(
         [&]<class T>(const T& wanted) -> Result<Outcome> {
             const T* before = old ? &std::get<T>(*old) : nullptr;
+            if constexpr (T::kind == model::Kind::reservation || T::kind == model::Kind::maintenance)
+                if (!before) TANDEM_TRY(check_start(turn.now, wanted.spec.start));
             TANDEM_TRY(check_references(turn.state, wanted, before));
+            if constexpr (T::kind == model::Kind::job)
+                if (!before || before->spec.reservation != wanted.spec.reservation)
+                    TANDEM_TRY(check_reserved(turn.state, caller.subject, wanted));
             if (before) return update_row(turn, caller, wanted, *before);
             if constexpr (T::kind == model::Kind::job)
                 TANDEM_TRY(
@@ -201,7 +207,8 @@ void remove_row(Turn& turn, const T& row) {
     } else {
         before_removal(turn, Object{row});
         turn.table<T>().erase(row.meta.id);
-        if constexpr (T::kind == model::Kind::pool) settle_owners(turn.state, turn.now);
+        if constexpr (T::kind == model::Kind::pool || T::kind == model::Kind::reservation)
+            settle_owners(turn.state, turn.now);
         if (!same_limits(row, T{})) permits_changed(turn);
     }
 }

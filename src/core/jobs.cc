@@ -10,6 +10,7 @@
 #include "core/job_ending.h"
 #include "core/job_watch.h"
 #include "core/members.h"
+#include "core/reservations.h"
 #include "core/work_limits.h"
 
 namespace tandem::core {
@@ -56,9 +57,10 @@ sched::Demand demand_of(const State& state, const Job& job) {
                          .when_borrow = job.spec.when_borrow,
                          .when_preempt = job.spec.when_preempt,
                          .length = stated_length(job),
-                         .preemptible = job.spec.preemptible,
+                         .preemptible = is_preemptible_once_placed(state, job),
                          .permits = permits_of(state, job),
-                         .forced = forced};
+                         .forced = forced,
+                         .window = window_of(state, job)};
     if (job.spec.placing)
         demand.placing = {std::make_shared<const model::JobPlacing>(*job.spec.placing)};
     std::int64_t rank = 0;
@@ -78,7 +80,8 @@ void set_reason(Turn& turn, const Job& job, model::Reason reason) {
 }
 
 bool is_kept_back(ReasonCode code) {
-    return code == ReasonCode::suspended || code == ReasonCode::held || code == ReasonCode::waiting_for_job;
+    return code == ReasonCode::suspended || code == ReasonCode::held || code == ReasonCode::waiting_for_job ||
+           code == ReasonCode::waits_for_window;
 }
 
 // Why the scheduler is not asked for it yet.
@@ -89,7 +92,7 @@ std::optional<model::Reason> why_not_queued(Turn& turn, const Job& job) {
     if (const std::string by = holder_of_job(turn.state, job); !by.empty())
         return reason_of(ReasonCode::held, {{"by", by}});
     if (waiting.reason.code != ReasonCode::none) return std::move(waiting.reason);
-    return std::nullopt;
+    return waits_for_window(turn.state, job);
 }
 
 model::Reason why_cancelled(const Job& job) {
@@ -336,12 +339,13 @@ sched::Occupant occupant_of(const State& state, const Job& job) {
         .workload = job.meta.id,
         .queue = job.spec.queue,
         .priority = priority_of(state, job),
-        .preemptible = job.spec.preemptible,
+        .preemptible = is_preemptible(state, job),
         .started = started,
         .safe_at = job.status.checkpoint ? std::max(started, job.status.checkpoint->at) : started,
         .restart_time = job.spec.checkpoint.restart_time,
         .evictions = job.status.preemptions,
-        .ends = ends};
+        .ends = ends,
+        .grace = job.spec.grace};
 }
 
 }  // namespace tandem::core

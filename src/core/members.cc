@@ -55,12 +55,11 @@ const model::JobRole& role_of(const Job& job, const std::string& name) {
 
 void claim_member(Turn& turn, const Job& job, const sched::PlacedReplica& placed,
                   const sched::Placement& placement, bool surplus) {
-    const model::Queue* queue = turn.state.table<model::Queue>().find_named(job.spec.queue);
     const RowId replica_id = ensure_replica(turn, job, placed);
     Replica& replica = turn.table<Replica>().edit(replica_id);
     replica.spec.resources = role_of(job, placed.role).resources;
     replica.spec.queue = job.spec.queue;
-    replica.spec.pool = queue ? queue->spec.pool : "";
+    replica.spec.pool = pool_of(turn.state, job);
     replica.spec.priority = priority_of(turn.state, job);
     // A batch may end one attempt and place the next: how the one ended stays to be read.
     std::optional<model::AttemptEnd> last;

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/capacity.h"
+#include "core/maintenance.h"
+#include "core/reservations.h"
 
 namespace tandem::core {
 namespace {
@@ -33,10 +35,13 @@ const Pool* holder_of(const State& state, const std::string& node, std::int64_t 
 void own_device(State& state, const std::string& node, const model::Device& device, Instant now) {
     const ledger::DeviceSlot slot{node, device.index};
     const Pool* holder = holder_of(state, node, device.index);
-    const std::string owner = holder ? holder->meta.name : state.planner.owner_of(node, device.index);
+    const std::string window = window_holding(state, node, device.index);
+    const std::string owner = !window.empty() ? window
+                              : holder        ? holder->meta.name
+                                              : state.planner.owner_of(node, device.index);
     if (!state.book.has_device(slot)) state.book.add_device(slot, device.flavor, owner, now);
-    // What a reserved pool keeps is charged to it as held while nobody uses it; elsewhere idle is idle.
-    state.book.set_owner(slot, owner, holder ? model::LedgerState::held : model::LedgerState::idle, now);
+    // What a reserved pool or an open window keeps is charged to it as held while nobody uses it; elsewhere idle is idle.
+    state.book.set_owner(slot, owner, holder || !window.empty() ? model::LedgerState::held : model::LedgerState::idle, now);
 }
 
 bool in_use(const State& state, const std::string& node, std::int64_t device) {
@@ -102,6 +107,7 @@ void on_node_reported(Turn& turn, const model::NodeReported& input) {
     Node& node = turn.table<Node>().edit(id);
     // A device that still has a holder stays until it is free, whatever the report says.
     model::NodeStatus status = input.status;
+    keep_closing(turn.state, input.name, status);
     for (const model::Device& old : node.status.devices) {
         const bool listed = std::any_of(status.devices.begin(), status.devices.end(),
                                         [&](const model::Device& device) { return device.index == old.index; });

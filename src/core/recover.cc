@@ -9,6 +9,7 @@
 #include "core/live_memory.h"
 #include "core/members.h"
 #include "core/nodes.h"
+#include "core/reservations.h"
 #include "core/work_limits.h"
 
 namespace tandem::core {
@@ -32,6 +33,8 @@ void rebuild_topology(State& state) {
         put_holds(state, pool);
     }
     for (const auto& [id, queue] : state.table<model::Queue>().rows()) state.planner.put_queue(queue);
+    for (const auto& [id, reservation] : state.table<model::Reservation>().rows())
+        put_reservation(state, reservation);
 }
 
 bool is_ending(const State& state, const Replica& replica) {
@@ -77,7 +80,8 @@ void rebuild_occupants(State& state) {
                                     .priority = service.spec.priority,
                                     .preemptible = service.spec.preemptible,
                                     .started = service.meta.created,
-                                    .safe_at = service.meta.created});
+                                    .safe_at = service.meta.created,
+                                    .grace = service.spec.drain_timeout});
 }
 
 // Rows of open intervals name their holder as people do.

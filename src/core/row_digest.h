@@ -78,6 +78,21 @@ inline void add_status(Digest& digest, const model::QueueStatus& status) {
     digest.add(status.evictions_at ? status.evictions_at->ms : -1);
 }
 
+inline void add_status(Digest& digest, const model::ReservationStatus& status) {
+    digest.add(static_cast<std::int64_t>(status.phase));
+    digest.add(status.window);
+    digest.add(status.start.ms);
+    for (const model::HeldDevice& held : status.held) {
+        digest.add(held.node);
+        digest.add(held.index);
+    }
+}
+inline void add_status(Digest& digest, const model::MaintenanceStatus& status) {
+    digest.add(static_cast<std::int64_t>(status.phase));
+    for (const std::string& node : status.nodes) digest.add(node);
+    for (const std::string& work : status.staying) digest.add(work);
+}
+
 template <class T>
 void add_row(Digest& digest, const T& row) {
     digest.add(static_cast<std::int64_t>(T::kind));

@@ -7,7 +7,9 @@
 #include "core/arrays.h"
 #include "core/dependencies.h"
 #include "core/jobs.h"
+#include "core/maintenance.h"
 #include "core/nodes.h"
+#include "core/reservations.h"
 #include "core/services.h"
 #include "core/work_limits.h"
 
@@ -56,6 +58,8 @@ Status check_queue(const State& state, const std::string& name, const std::strin
     return {};
 }
 
+}  // namespace
+
 bool subject_exists(const State& state, const std::string& subject) {
     if (subject.starts_with("user:")) return state.table<model::User>().find_named(subject.substr(5));
     const std::size_t slash = subject.find('/');
@@ -63,6 +67,8 @@ bool subject_exists(const State& state, const std::string& subject) {
     return state.table<model::ServiceAccount>().find_named(subject.substr(15, slash - 15), "",
                                                            subject.substr(slash + 1));
 }
+
+namespace {
 
 bool has_work_in(const State& state, const std::string& queue) {
     for (const auto& [id, job] : state.table<Job>().rows())
@@ -212,6 +218,10 @@ Status check_references(const State& state, const Queue& wanted, const Queue* ol
         TANDEM_TRY(must_exist(state.table<model::Project>().find_named(wanted.spec.projects[i]),
                               fmt::format("spec.projects[{}]", i), "project", wanted.spec.projects[i]));
     TANDEM_TRY(must_exist(state.table<Pool>().find_named(wanted.spec.pool), "spec.pool", "pool", wanted.spec.pool));
+    for (const auto& [id, reservation] : state.table<model::Reservation>().rows())
+        if (old && reservation.spec.queue == wanted.meta.name)
+            TANDEM_TRY(frozen(old->spec.pool == wanted.spec.pool, "spec.pool",
+                              "a reservation is charged to this queue"));
     if (old && has_work_in(state, wanted.meta.name))
         TANDEM_TRY(frozen(old->spec.pool == wanted.spec.pool, "spec.pool", "work of this queue uses it"));
     std::string up = wanted.spec.parent;
@@ -345,6 +355,9 @@ Status removal_of(const State& state, const Queue& queue) {
         if (job.spec.queue == queue.meta.name && !model::is_terminal(job.status.phase)) return in_use("job", job.meta.name);
     for (const auto& [id, service] : state.table<Service>().rows())
         if (service.spec.queue == queue.meta.name) return in_use("service", service.meta.name);
+    for (const auto& [id, reservation] : state.table<model::Reservation>().rows())
+        if (reservation.spec.queue == queue.meta.name)
+            return in_use("reservation", reservation.meta.name);
     return {};
 }
 Status removal_of(const State& state, const model::License& license) {
@@ -438,6 +451,12 @@ void applied(Turn& turn, const model::ModelVersion& version) {
         if (service.spec.model == version.spec.model && service.meta.project == version.meta.project)
             touch(turn, model::Kind::service, id);
 }
+void applied(Turn& turn, const model::Maintenance& maintenance) {
+    maintenance_made(turn, maintenance.meta.id);
+}
+void applied(Turn& turn, const model::Reservation& reservation) {
+    reservation_made(turn, reservation.meta.id);
+}
 template <class T>
 void applied(Turn&, const T&) {}
 
@@ -449,6 +468,12 @@ void going(Turn& turn, const model::Node& node) {
 }
 void going(Turn& turn, const Pool& pool) { pool_going(turn, pool); }
 void going(Turn& turn, const Queue& queue) { turn.state.planner.remove_queue(queue.meta.name); }
+void going(Turn& turn, const model::Maintenance& maintenance) {
+    maintenance_going(turn, maintenance);
+}
+void going(Turn& turn, const model::Reservation& reservation) {
+    reservation_going(turn, reservation);
+}
 template <class T>
 void going(Turn&, const T&) {}
 

@@ -27,6 +27,13 @@ Status check_references(const State& state, const model::ModelVersion& wanted, c
 Status check_references(const State& state, const model::License& wanted,
                         const model::License* old);
 
+Status check_references(const State& state, const model::Reservation& wanted,
+                        const model::Reservation* old);
+Status check_references(const State& state, const model::Maintenance& wanted,
+                        const model::Maintenance* old);
+
+bool subject_exists(const State& state, const std::string& subject);
+
 // Error when something still needs it.
 Status check_removal(const State& state, const model::Object& object);
 

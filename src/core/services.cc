@@ -325,7 +325,8 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
                                      .priority = service.spec.priority,
                                      .preemptible = service.spec.preemptible,
                                      .started = turn.now,
-                                     .safe_at = turn.now});
+                                     .safe_at = turn.now,
+                                     .grace = service.spec.drain_timeout});
     turn.state.live.claimed.put(id, true);
     touch(turn, model::Kind::service, id);
 }

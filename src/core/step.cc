@@ -8,7 +8,9 @@
 #include "core/elastic.h"
 #include "core/gateways.h"
 #include "core/jobs.h"
+#include "core/maintenance.h"
 #include "core/nodes.h"
+#include "core/reservations.h"
 #include "core/services.h"
 #include "core/tasks.h"
 
@@ -67,17 +69,21 @@ std::string name_of_workload(const State& state, RowId id) {
     return {};
 }
 
+void send_away(Turn& turn, RowId workload, const model::Reason& why) {
+    if (turn.state.table<model::Replica>().find(workload))
+        evict_member(turn, workload, why);
+    else if (turn.state.table<model::Job>().find(workload))
+        evict_job(turn, workload, why);
+    else
+        evict_service(turn, workload, why);
+}
+
 // The reason carries what it may cost: device-time since the last checkpoint. What it did cost is
 // told when the work has stopped.
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
     const std::string at_risk = render_duration(Duration{eviction.lost / 1000});
     const model::Reason why = reason_of(eviction.why, {{"by", by}, {"atRisk", at_risk}});
-    if (turn.state.table<model::Replica>().find(eviction.workload))
-        evict_member(turn, eviction.workload, why);
-    else if (turn.state.table<model::Job>().find(eviction.workload))
-        evict_job(turn, eviction.workload, why);
-    else
-        evict_service(turn, eviction.workload, why);
+    send_away(turn, eviction.workload, why);
 }
 
 // What the planner remembers of queues is stored once a minute where it changes, and at once where it
@@ -96,7 +102,21 @@ void store_memory(Turn& turn) {
     }
 }
 
+// Whoever has to leave for a window.
+void fill_booking(Turn& turn, const sched::BookingFilled& filled) {
+    fill_reservation(turn, filled);
+    const auto& reservation = turn.state.table<model::Reservation>().get(filled.id);
+    for (const sched::Eviction& eviction : filled.evictions) {
+        const model::Reason why = reason_of(
+            eviction.why, {{"reservation", reservation.meta.name},
+                           {"start", render_instant(reservation.status.start)},
+                           {"atRisk", render_duration(Duration{eviction.lost / 1000})}});
+        send_away(turn, eviction.workload, why);
+    }
+}
+
 void make_true(Turn& turn, const sched::Plan& plan) {
+    for (const sched::BookingFilled& filled : plan.bookings) fill_booking(turn, filled);
     for (const sched::PoolFilled& filled : plan.pools) fill_pool(turn, filled);
     for (const sched::Placement& placement : plan.placements) {
         const std::string by = name_of_workload(turn.state, placement.workload);
@@ -134,10 +154,14 @@ void step(Turn& turn, const model::Input& input) { std::visit(Stepper{turn}, inp
 
 void plan_batch(Turn& turn) {
     wake_due(turn);
+    move_windows(turn);
+    move_maintenance(turn);
     settle(turn);
     for (int round = 0; round < settle_rounds_max && !turn.state.live.recovering; ++round) {
         const sched::Plan plan = turn.state.planner.plan(turn.now, plan_step_budget);
-        if (plan.placements.empty() && plan.pools.empty() && !let_growing_start(turn)) break;
+        if (plan.placements.empty() && plan.pools.empty() && plan.bookings.empty() &&
+            !let_growing_start(turn))
+            break;
         make_true(turn, plan);
         settle(turn);
     }
@@ -149,9 +173,12 @@ void plan_batch(Turn& turn) {
 std::optional<Instant> next_wake(const State& state) {
     if (state.live.more_news) return state.meta.time;
     const auto& order = state.live.wake.index().all();
-    const std::optional<Instant> look = state.planner.next_look();
-    if (order.empty()) return look;
-    return look ? std::min(*look, order.begin()->first) : order.begin()->first;
+    std::optional<Instant> next = state.planner.next_look();
+    const auto sooner = [&](Instant at) { next = next ? std::min(*next, at) : at; };
+    if (const auto window = next_window(state)) sooner(*window);
+    if (const auto maintenance = next_maintenance(state)) sooner(*maintenance);
+    if (!order.empty()) sooner(order.begin()->first);
+    return next;
 }
 
 }  // namespace tandem::core

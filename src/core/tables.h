@@ -24,7 +24,9 @@
     what(Replica)                                                                                \
     what(Model)                                                                                  \
     what(ModelVersion)                                                                           \
-    what(License)
+    what(License)                                                                                \
+    what(Reservation)                                                                            \
+    what(Maintenance)
 
 namespace tandem {
 
@@ -43,6 +45,7 @@ using Tables =
                Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
                Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
                Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
-               Table<model::ModelVersion>, Table<model::License>>;
+               Table<model::ModelVersion>, Table<model::License>,
+               Table<model::Reservation>, Table<model::Maintenance>>;
 
 }  // namespace tandem::core

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "model/meta.h"
 #include "model/reason.h"
 
@@ -37,6 +39,14 @@ struct NodeSpec {
     std::vector<std::string> taints{};  // keep away all work that doesn't tolerate each of them
     bool operator==(const NodeSpec&) const = default;
 };
+// The maintenance that is next, or at hand.
+struct NodeClosing {
+    std::string maintenance{};
+    std::string reason{};
+    Instant from{};
+    Instant until{};
+    bool operator==(const NodeClosing&) const = default;
+};
 struct NodeStatus {
     bool ready = false;
     std::string executor{};        // "local"
@@ -44,6 +54,7 @@ struct NodeStatus {
     std::int64_t memory_bytes = 0;
     std::vector<Device> devices{};
     std::vector<Fact> facts{};
+    std::optional<NodeClosing> closing{};
     bool operator==(const NodeStatus&) const = default;
 };
 struct Node {

@@ -63,5 +63,7 @@ Status check_spec(const Replica& replica);
 Status check_spec(const Model& model);
 Status check_spec(const ModelVersion& version);
 Status check_spec(const License& license);
+Status check_spec(const Reservation& reservation);
+Status check_spec(const Maintenance& maintenance);
 
 }  // namespace tandem::model

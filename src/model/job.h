@@ -118,6 +118,7 @@ struct JobSpec {
     WhenPreempt when_preempt = WhenPreempt::next;
     Rare<JobPlacing> placing{};
     JobElastic elastic{};
+    std::string reservation{};        // whose devices it takes, while a window of it is open
     bool operator==(const JobSpec&) const = default;
 };
 

@@ -28,15 +28,17 @@ enum class Kind : std::uint8_t {
     model,
     model_version,
     license,
+    reservation,
+    maintenance,
 };
-inline constexpr std::size_t kind_count = 16;
+inline constexpr std::size_t kind_count = 18;
 
 template <>
 struct EnumNames<Kind> {
     static constexpr std::string_view values[] = {
         "Project", "Namespace", "User",         "ServiceAccount", "RoleBinding", "ApiKey",
         "Node",    "Pool",      "Queue",        "Runtime",        "Job",         "Service",
-        "Replica", "Model",     "ModelVersion", "License"};
+        "Replica", "Model",     "ModelVersion", "License",        "Reservation", "Maintenance"};
 };
 
 enum class Scope : std::uint8_t { cluster, project, name_space };
@@ -67,6 +69,8 @@ inline constexpr std::array<KindInfo, kind_count> kind_table{{
     {Kind::model, "model", "models", Scope::name_space},
     {Kind::model_version, "modelversion", "modelversions", Scope::name_space},
     {Kind::license, "license", "licenses", Scope::cluster},
+    {Kind::reservation, "reservation", "reservations", Scope::cluster},
+    {Kind::maintenance, "maintenance", "maintenances", Scope::cluster},
 }};
 
 constexpr const KindInfo& info_of(Kind kind) { return kind_table[static_cast<std::size_t>(kind)]; }

@@ -9,6 +9,7 @@
 #include "model/job.h"
 #include "model/license.h"
 #include "model/queue.h"
+#include "model/reservation.h"
 #include "model/service.h"
 #include "model/work.h"
 
@@ -16,7 +17,8 @@ namespace tandem::model {
 
 using Object =
     std::variant<Project, Namespace, User, ServiceAccount, RoleBinding, ApiKey, Node, Pool, Queue,
-                 Runtime, Job, Service, Replica, Model, ModelVersion, License>;
+                 Runtime, Job, Service, Replica, Model, ModelVersion, License,
+                 Reservation, Maintenance>;
 static_assert(std::variant_size_v<Object> == kind_count);
 
 inline Kind kind_of(const Object& object) { return static_cast<Kind>(object.index()); }

@@ -123,6 +123,17 @@ enum class ReasonCode : std::uint8_t {
     gave_surplus,  // by, atRisk; replica, left, min: of a job's members
     grew,          // from, to, max: members
     resizing,      // from, to: its ranks start again
+    // windows of time
+    waits_for_window,   // reservation, start
+    reserved_ahead,     // reservation, start: would still hold then what is promised
+    node_closes,        // maintenance, start: likewise of a node that is to be empty
+    made_way,           // reservation or maintenance, start, atRisk
+    window_opened,      // reservation, devices, end
+    window_ended,       // reservation
+    window_short,       // needed, have
+    maintenance_began,  // maintenance, reason, until
+    maintenance_ended,  // maintenance
+    stays_through,      // maintenance, node, start: is never asked to leave
 };
 template <>
 struct EnumNames<ReasonCode> {
@@ -217,7 +228,17 @@ struct EnumNames<ReasonCode> {
                                                   "clockJumped",
                                                   "gaveSurplus",
                                                   "grew",
-                                                  "resizing"};
+                                                  "resizing",
+                                                  "waitsForWindow",
+                                                  "reservedAhead",
+                                                  "nodeCloses",
+                                                  "madeWay",
+                                                  "windowOpened",
+                                                  "windowEnded",
+                                                  "windowShort",
+                                                  "maintenanceBegan",
+                                                  "maintenanceEnded",
+                                                  "staysThrough"};
 };
 
 // Causes that the planner finds for work that waits.
@@ -239,6 +260,8 @@ constexpr bool is_cause_of_waiting(ReasonCode code) {
         case ReasonCode::array_limit:
         case ReasonCode::license_short:
         case ReasonCode::license_too_few:
+        case ReasonCode::reserved_ahead:
+        case ReasonCode::node_closes:
         case ReasonCode::not_allowed_in_pool: return true;
         default: return false;
     }

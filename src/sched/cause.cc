@@ -116,6 +116,9 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
                 add("project", names.text(finding.project));
             break;
         }
+        case ReasonCode::reserved_ahead:
+            reason.params = params_of_promise(names.text(finding.booking), finding.start);
+            break;
         case ReasonCode::no_topology_domain:
         case ReasonCode::no_even_spread:
         case ReasonCode::no_allowed_company:

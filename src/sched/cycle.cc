@@ -29,6 +29,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
         waiting.wake({WakeOn::time, 0});
     }
     Plan plan;
+    fill_bookings(plan);
     fill_pools(plan);
     if (views.size() < waiting.class_slots()) views.resize(waiting.class_slots());
     rest_permitted();
@@ -93,7 +94,7 @@ bool Planner::Inside::try_flavors(int class_index, const Demand& demand, Attempt
     const ClassView& view = view_of(class_index);  // stays in place as long as the plan
     const bool nominal_first = demand.when_borrow == model::WhenBorrow::next;
     if (view.closed != model::ReasonCode::none) return place(class_index, demand, attempt, plan);
-    if (demand.when_preempt == model::WhenPreempt::preempt) {
+    if (demand.when_preempt == model::WhenPreempt::preempt && !view.windowed) {
         for (int flavor : choose_flavors(view, demand)) {
             attempt.only_flavor = flavor;
             attempt.within_nominal = nominal_first;
@@ -107,7 +108,8 @@ bool Planner::Inside::try_flavors(int class_index, const Demand& demand, Attempt
         attempt.within_nominal = within_nominal;
         if (place(class_index, demand, attempt, plan)) return true;
     }
-    if (demand.when_preempt == model::WhenPreempt::preempt) return false;
+    // Who has a window keeps its place in it.
+    if (demand.when_preempt == model::WhenPreempt::preempt || view.windowed) return false;
     const std::vector<int> flavors = choose_flavors(view, demand);
     return std::ranges::any_of(flavors, [&](int flavor) {
         return preempt(class_index, demand, flavor, attempt, plan, out);
@@ -126,6 +128,10 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     Placement placement;
     const std::size_t before = journal.size();
     bool placed = try_flavors(class_index, demand, attempt, plan, placement);
+    std::optional<Finding> promised;
+    if (placed && !bookings.empty())
+        promised = keep_promises(class_index, demand, attempt, placement, before, plan);
+    if (promised) placed = false;
     const bool held =
         placed && placement.evictions.empty() && delays_head(class_index, demand, attempt, plan);
     if (held) {
@@ -138,7 +144,9 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     }
     if (!placed) {
         waiting.sleep(class_index, attempt.keys,
-                      held ? find_hold(class_index) : find_cause(class_index, attempt));
+                      promised ? *promised
+                      : held   ? find_hold(class_index)
+                               : find_cause(class_index, attempt));
         return false;
     }
     const QueueNode& queue = quota.nodes()[spot(view_of(class_index).node)];

@@ -70,8 +70,9 @@ void Planner::Inside::derive(Owners& new_owners, Capacity& new_capacity,
         new_capacity.append(name, nodes.at(name), new_owners, owner_of_rest);
     new_quota.build(queues, list_flavors());
     for (const Slot& slot : slots) {
-        if (!slot.live || is_ownership(slot)) continue;
-        new_capacity.apply(slot);
+        if (!slot.live) continue;
+        if (!is_ownership(slot)) new_capacity.apply(slot);
+        if (!is_charged(slot)) continue;
         new_quota.charge(new_quota.find(slot.queue), new_quota.flavor_row(slot.flavor), slot.milli,
                          slot.leaving);
     }
@@ -94,13 +95,21 @@ void Planner::Inside::build() {
     waiting.forget_keys();
 }
 
-// A hold under the id of a pool that keeps devices: it makes the pool their owner, and takes
-// nothing from it.
+// A hold under the id of a pool that keeps devices, or what a booking keeps of a window: it makes
+// the pool their owner, and takes nothing from it.
 bool Planner::Inside::is_ownership(const Slot& slot) const {
-    if (slot.kind != EntryKind::hold) return false;
+    if (slot.kind != EntryKind::hold && slot.kind != EntryKind::reservation) return false;
     const auto pool = pools.find(slot.pool);
     return pool != pools.end() && pool->second.id == slot.id &&
            pool->second.form != model::Form::shared;
+}
+
+// A window is charged whole, whoever uses it.
+bool Planner::Inside::is_charged(const Slot& slot) const {
+    if (is_ownership(slot)) return slot.kind == EntryKind::reservation;
+    if (bookings.empty()) return true;
+    const auto pool = pools.find(slot.pool);
+    return pool == pools.end() || !pool->second.windowed;
 }
 
 void Planner::Inside::own(const Slot& slot, bool gains) {
@@ -140,21 +149,24 @@ void Planner::Inside::reattach(int node_name) {
 
 void Planner::Inside::apply(const Slot& slot, int sign) {
     if (dirty) return;
-    if (is_ownership(slot)) return own(slot, sign > 0);
+    const bool owns = is_ownership(slot);
+    if (owns) own(slot, sign > 0);
+    const bool charged = is_charged(slot);
+    if (dirty || (owns && !charged)) return;
     const int flavor_row = quota.flavor_row(slot.flavor);
     if (slot.flavor != no_name && flavor_row < 0) {
         dirty = true;
         return;
     }
-    if (sign > 0)
-        capacity.apply(slot);
-    else
-        capacity.unapply(slot);
+    if (!owns && sign > 0) capacity.apply(slot);
+    if (!owns && sign < 0) capacity.unapply(slot);
+    if (!charged) return;
     quota.charge(quota.find(slot.queue), flavor_row, slot.milli * sign, slot.leaving);
 }
 
 // Freed capacity wakes whom it may help: the domains and pools that the node takes part in.
 void Planner::Inside::wake_node(int node_name) {
+    if (quiet) return;
     const int position = capacity.find(node_name);
     if (position < 0) return;
     for (const Cell& cell : capacity.node(position).cells) {
@@ -186,7 +198,8 @@ ClassKey Planner::Inside::key_of(const Demand& demand) {
                  .preemptible = demand.preemptible,
                  .permits = permits.intern(names, demand.permits),
                  .forced = demand.forced,
-                 .placing = intern_placing(demand.placing)};
+                 .placing = intern_placing(demand.placing),
+                 .window = names.intern(demand.window)};
     const bool may_meet =
         demand.placing.rules && demand.placing.rules->sharing == model::Sharing::allowed;
     key.shape.reserve(demand.parts.size());
@@ -228,8 +241,9 @@ const ClassView& Planner::Inside::view_of(int class_index) {
         return view;
     }
     const QueueNode& queue = quota.nodes()[spot(view.node)];
-    view.pool = queue.pool;
-    const auto pool = pools.find(queue.pool);
+    view.windowed = group.key.window != no_name;
+    view.pool = view.windowed ? group.key.window : queue.pool;
+    const auto pool = pools.find(view.pool);
     if (pool != pools.end()) view.placement = pool->second.placement;
     if (pool == pools.end())
         view.closed = model::ReasonCode::pool_unavailable;
@@ -254,7 +268,7 @@ const ClassView& Planner::Inside::view_of(int class_index) {
             if (first != domains.end()) flavor = capacity.domain(*first).flavor;
         }
         const int flavor_row = quota.flavor_row(flavor);
-        if (flavor_row < 0 || part.devices == 0) continue;
+        if (flavor_row < 0 || part.devices == 0 || view.windowed) continue;
         const std::int64_t milli = bounded_product(part.devices, part.count);
         const auto same = std::ranges::find(view.needs, flavor_row, &Need::flavor_row);
         if (same == view.needs.end())

@@ -41,6 +41,8 @@ struct NodeFacts {
     std::vector<DeviceFacts> devices{};
     model::Labels labels{};
     std::vector<std::string> taints{};
+    std::optional<Instant> closes{};  // from then on it is to be empty
+    int closing = no_name;            // the maintenance that says so
     bool operator==(const NodeFacts&) const = default;
 };
 
@@ -69,6 +71,7 @@ struct PoolFacts {
     model::PlacementPolicy placement = model::PlacementPolicy::tandem;
     std::vector<DeviceKey> held{};  // sorted
     std::vector<std::string> levels{};  // labels of nodes, widest first
+    bool windowed = false;              // of a booking
     bool operator==(const PoolFacts&) const = default;
 };
 
@@ -93,6 +96,20 @@ struct QueueFacts {
     bool operator==(const QueueFacts&) const = default;
 };
 
+struct BookingFacts {
+    int pool = no_name;  // its own
+    int from = no_name;
+    int flavor = no_name;
+    std::int64_t members = 1;
+    std::int64_t each = 1;
+    Instant start{};
+    std::int64_t length_ms = 0;
+    std::int64_t every_ms = 0;
+    std::int64_t windows = 1;
+    Instant end() const { return start + Duration{length_ms}; }
+    bool operator==(const BookingFacts&) const = default;
+};
+
 struct OccupantFacts {
     int queue = no_name;
     std::int64_t priority = 0;
@@ -103,6 +120,7 @@ struct OccupantFacts {
     std::int64_t evictions = 0;
     std::optional<Instant> ends{};
     Standing standing = Standing::whole;
+    std::int64_t grace_ms = 0;
     bool operator==(const OccupantFacts&) const = default;
 };
 

@@ -95,6 +95,14 @@ std::uint64_t fingerprint_of(const Names& names, const Slot& slot) {
     return print.value();
 }
 
+std::uint64_t fingerprint_of(const Names& names, RowId id, const BookingFacts& facts) {
+    Fingerprint print;
+    print << id.value << names.fingerprint(facts.pool) << names.fingerprint(facts.from)
+          << names.fingerprint(facts.flavor) << facts.members << facts.each << facts.start.ms
+          << facts.length_ms << facts.every_ms << facts.windows;
+    return print.value();
+}
+
 std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
     Fingerprint print;
     print << demand.workload.value << names.fingerprint(names.find(demand.queue))
@@ -116,6 +124,7 @@ std::uint64_t fingerprint_of(const Names& names, const Demand& demand) {
         print << part.each.device_memory_bytes;
     }
     if (demand.placing.rules) print << text_print(text_of(*demand.placing.rules));
+    if (!demand.window.empty()) print << text_print(demand.window);
     return print.value();
 }
 

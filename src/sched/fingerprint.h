@@ -29,6 +29,7 @@ std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& fact
 std::uint64_t fingerprint_of(const Names& names, int name, const PoolFacts& facts);
 std::uint64_t fingerprint_of(const Names& names, int name, const QueueFacts& facts);
 std::uint64_t fingerprint_of(const Names& names, RowId workload, const OccupantFacts& facts);
+std::uint64_t fingerprint_of(const Names& names, RowId id, const BookingFacts& facts);
 std::uint64_t fingerprint_of(const Names& names, const Slot& slot);
 std::uint64_t fingerprint_of(const Names& names, const Demand& demand);
 std::uint64_t fingerprint_of(const Names& names, int queue, int flavor, const Use& use);

@@ -94,6 +94,7 @@ struct ClassView {
     bool by_rules = false;   // nodes are looked at one by one (by_rules.cc)
     int permits = no_name;
     bool forced = false;
+    bool windowed = false;   // its pool is a booking's: what it takes is paid for
 
     bool is_spread() const { return placement == model::PlacementPolicy::spread; }
     bool is_scored() const {
@@ -108,6 +109,7 @@ struct Planner::Inside {
     std::map<int, NodeFacts> nodes{};
     std::map<int, PoolFacts> pools{};
     std::map<int, QueueFacts> queues{};
+    std::map<RowId, BookingFacts> bookings{};
     std::vector<Slot> slots{};
     std::vector<int> free_slots{};
     std::unordered_map<EntryKey, int, EntryKeyHash> entries{};
@@ -178,6 +180,8 @@ struct Planner::Inside {
     std::vector<int> changed_nodes{};  // positions, as changes came
     std::optional<Instant> look_at{};  // some class sleeps until then
     bool may_grow = false;  // something changed since nobody could
+    std::optional<Instant> booking_look{};  // a booking may have to be filled
+    bool quiet = false;                     // what is tried wakes nobody
     std::optional<std::size_t> news_at{};  // how long the journal was when news were taken
 
     // primary.cc: changes of the primary tables, journaled
@@ -186,6 +190,7 @@ struct Planner::Inside {
     void change_owners(int pool, const std::vector<DeviceKey>& before,
                        const std::vector<DeviceKey>& after);
     void set_queue(int name, std::unique_ptr<QueueFacts> facts);
+    void set_booking(RowId id, std::unique_ptr<BookingFacts> facts);
     void set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts);
     void pin(const WorkloadState& state, bool pins);
     int add_slot(Slot slot);
@@ -218,6 +223,7 @@ struct Planner::Inside {
         if (dirty) build();
     }
     bool is_ownership(const Slot& slot) const;
+    bool is_charged(const Slot& slot) const;
     void own(const Slot& slot, bool gains);
     void reattach(int node_name);
     void apply(const Slot& slot, int sign);
@@ -318,6 +324,26 @@ struct Planner::Inside {
     void let_pass(int head, const Demand& demand, const Attempt& attempt);
     void let_leave(RowId workload, const Attempt& judged);
     void forget_headways(int placed_class, bool evicts);
+
+    // reserved_time.cc: devices promised for windows to come
+    struct Moment;
+    bool holds_devices(const BookingFacts& booking) const;
+    std::vector<Moment> moments_before(const ClassView& view, Instant end,
+                                       const std::set<int>& flavors) const;
+    bool leaves_by(RowId workload, const WorkloadState& state, Instant start) const;
+    void let_leave_by(Instant start, const BookingFacts& booking);
+    bool put_members(RowId id, std::int64_t count, Attempt& attempt, Plan& plan);
+    bool put_promised(const Moment& moment, std::vector<int>& slots_put, Plan& plan);
+    std::optional<Moment> find_broken(int class_index, const Demand& demand, bool claims,
+                                      Plan& plan);
+    std::optional<Finding> keep_promises(int class_index, const Demand& demand, Attempt& attempt,
+                                         Placement& placement, std::size_t before, Plan& plan);
+    bool place_beside(int class_index, const Demand& demand, const Moment& moment,
+                      Attempt& attempt, Plan& plan);
+    Finding find_promise(int class_index, const Moment& moment) const;
+    void fill_bookings(Plan& plan);
+    void fill_booking(RowId id, Plan& plan);
+    struct Filling;
 
     // outlook.cc
     struct Counting;

@@ -44,6 +44,10 @@ struct PoolBefore {
     int name = no_name;
     std::unique_ptr<PoolFacts> facts{};
 };
+struct BookingBefore {
+    RowId id{};
+    std::unique_ptr<BookingFacts> facts{};
+};
 struct QueueBefore {
     int name = no_name;
     std::unique_ptr<QueueFacts> facts{};
@@ -62,6 +66,7 @@ struct BucketBefore {
 };
 using Undo =
     std::variant<SlotAdded, SlotRemoved, LeavingChanged, DemandAdded, DemandTaken, GrowthBefore,
-                 OccupantBefore, NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore>;
+                 OccupantBefore, NodeBefore, PoolBefore, QueueBefore, UseBefore, BucketBefore,
+                 BookingBefore>;
 
 }  // namespace tandem::sched

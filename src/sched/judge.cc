@@ -55,7 +55,8 @@ Judge::Judge(const SnapshotTables& tables, const ClassCard& card) : tables_(tabl
     }
     queue_position_ = *position;
     queue_ = tables.queues.find(*position)->get();
-    const Card<PoolCard>* pool = tables.pools.find(queue_->pool);
+    const Card<PoolCard>* pool = tables.pools.find(
+        card.key->window == no_name ? queue_->pool : card.key->window);
     if (pool != nullptr) pool_ = pool->get();
     if (queue_->stopped)
         closed_ = ReasonCode::queue_stopped;
@@ -141,7 +142,7 @@ Choice Judge::look(std::vector<int> flavors, View view) const {
 }
 
 void Judge::add_limits(Choice& choice, View view) const {
-    if (card_.key->forced) return;
+    if (card_.key->forced || card_.key->window != no_name) return;
     std::map<int, std::int64_t> needs;  // by flavor; placed one after the other they add up
     for (std::size_t i = 0; i < choice.flavors.size(); ++i) {
         const ShapePart& part = card_.key->shape[i];

@@ -97,7 +97,7 @@ void Planner::Inside::set_use(UseKey key, const std::optional<Use>& use) {
 
 // An entry comes or goes: what was used up to now is counted with what was in use.
 void Planner::Inside::use(const Slot& slot, int sign) {
-    if (undoing || half_lives.empty() || slot.milli == 0) return;
+    if (undoing || half_lives.empty() || slot.milli == 0 || !is_charged(slot)) return;
     const auto half_life = half_lives.find(slot.queue);
     if (half_life == half_lives.end()) return;
     const UseKey key{slot.queue, slot.flavor};

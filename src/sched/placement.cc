@@ -139,7 +139,7 @@ bool Planner::Inside::place_part(const ClassView& view, const Demand& demand, st
 bool Planner::Inside::has_quota(const ClassView& view, int flavor, std::int64_t need,
                                 Attempt& attempt) const {
     const int row = quota.flavor_row(flavor);
-    if (view.forced) return true;
+    if (view.forced || view.windowed) return true;
     const auto bound = quota.find_bound(view.node, row, need, attempt.view);
     if (!bound) return true;
     for (int node = view.node; node >= 0; node = quota.nodes()[spot(node)].parent) {

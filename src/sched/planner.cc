@@ -104,6 +104,41 @@ void Planner::remove_pool(const std::string& name) {
     inside_->end_call();
 }
 
+void Planner::put_booking(const Booking& booking) {
+    Names& names = inside_->names;
+    auto pool = std::make_unique<PoolFacts>(PoolFacts{.id = booking.id,
+                                                      .form = model::Form::reserved,
+                                                      .from = names.intern(booking.from),
+                                                      .flavor = names.intern(booking.flavor),
+                                                      .windowed = true});
+    for (const model::HeldDevice& held : booking.held)
+        pool->held.push_back({names.intern(held.node), held.index});
+    std::ranges::sort(pool->held);
+    const int name = names.intern(booking.name);
+    inside_->intern_choice(booking.flavor);
+    inside_->set_booking(booking.id, std::make_unique<BookingFacts>(BookingFacts{
+                                         .pool = name,
+                                         .from = pool->from,
+                                         .flavor = pool->flavor,
+                                         .members = booking.members,
+                                         .each = booking.each,
+                                         .start = booking.start,
+                                         .length_ms = booking.length.ms,
+                                         .every_ms = booking.every.ms,
+                                         .windows = booking.windows}));
+    inside_->set_pool(name, std::move(pool));
+    inside_->end_call();
+}
+
+void Planner::remove_booking(RowId id) {
+    const auto found = inside_->bookings.find(id);
+    if (found == inside_->bookings.end()) return;
+    const int pool = found->second.pool;
+    inside_->set_booking(id, nullptr);
+    inside_->set_pool(pool, nullptr);
+    inside_->end_call();
+}
+
 void Planner::put_queue(const model::Queue& queue) {
     Names& names = inside_->names;
     auto facts = std::make_unique<QueueFacts>(QueueFacts{
@@ -217,7 +252,8 @@ void Planner::put_occupant(const Occupant& occupant) {
                                                  .restart_ms = occupant.restart_time.ms,
                                                  .evictions = occupant.evictions,
                                                  .ends = occupant.ends,
-                                                 .standing = occupant.standing}));
+                                                 .standing = occupant.standing,
+                                                 .grace_ms = occupant.grace.ms}));
     inside_->end_call();
 }
 
@@ -254,7 +290,9 @@ void Planner::advance(Instant now) {
 }
 
 std::optional<Instant> Planner::next_look() const {
-    return inside_->look_at;
+    const auto& sleepers = inside_->look_at;
+    const auto& promises = inside_->booking_look;
+    return sleepers && promises ? std::min(*sleepers, *promises) : sleepers ? sleepers : promises;
 }
 
 std::vector<QueueMemory> Planner::changed_memory() const {

@@ -56,6 +56,8 @@ class Planner {
     void remove_node(const std::string& name);
     void put_pool(const model::Pool& pool);
     void remove_pool(const std::string& name);
+    void put_booking(const Booking& booking);
+    void remove_booking(RowId id);
     void put_queue(const model::Queue& queue);
     void remove_queue(const std::string& name);
     void put_entry(const Entry& entry);

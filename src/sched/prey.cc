@@ -85,7 +85,8 @@ std::vector<Holding> Planner::Inside::Judgements::own_of(int node, int flavor_ro
                         .surplus = state.occupant->standing == Standing::surplus};
         for (int index : state.slots) {
             const Slot& slot = inside.slots[spot(index)];
-            if (!slot.leaving && slot.flavor == flavor) holding.milli += slot.milli;
+            if (!slot.leaving && slot.flavor == flavor && inside.is_charged(slot))
+                holding.milli += slot.milli;
         }
         if (holding.milli > 0) holdings.push_back(holding);
     };

@@ -118,6 +118,23 @@ void Planner::Inside::set_queue(int name, std::unique_ptr<QueueFacts> facts) {
     follow_half_lives();
 }
 
+void Planner::Inside::set_booking(RowId id, std::unique_ptr<BookingFacts> facts) {
+    const auto found = bookings.find(id);
+    std::unique_ptr<BookingFacts> before;
+    if (found != bookings.end()) before = std::make_unique<BookingFacts>(found->second);
+    if (before && facts ? *before == *facts : !before && !facts) return;
+    if (before) fingerprint -= fingerprint_of(names, id, *before);
+    if (facts) fingerprint += fingerprint_of(names, id, *facts);
+    for (const BookingFacts* one : {before.get(), facts.get()})
+        if (one != nullptr) waiting.wake({WakeOn::pool, one->from});
+    if (facts)
+        bookings.insert_or_assign(id, *facts);
+    else
+        bookings.erase(id);
+    booking_look = time;
+    journal.push_back(BookingBefore{id, std::move(before)});
+}
+
 void Planner::Inside::set_occupant(RowId workload, std::unique_ptr<OccupantFacts> facts) {
     touch_release(workload);
     WorkloadState& state = workloads[workload];
@@ -285,6 +302,8 @@ void Planner::Inside::undo_to(std::size_t mark) {
             set_pool(step.name, std::move(step.facts));
         } else if constexpr (std::is_same_v<Step, QueueBefore>) {
             set_queue(step.name, std::move(step.facts));
+        } else if constexpr (std::is_same_v<Step, BookingBefore>) {
+            set_booking(step.id, std::move(step.facts));
         } else if constexpr (std::is_same_v<Step, UseBefore>) {
             set_use(step.key, step.use);
             if (step.first) remembered.erase(step.key.first);

@@ -129,6 +129,7 @@ std::string Planner::Inside::recount() {
     for (const auto& [name, facts] : nodes) sum += fingerprint_of(names, name, facts);
     for (const auto& [name, facts] : pools) sum += fingerprint_of(names, name, facts);
     for (const auto& [name, facts] : queues) sum += fingerprint_of(names, name, facts);
+    for (const auto& [id, facts] : bookings) sum += fingerprint_of(names, id, facts);
     for (const auto& [key, use] : uses) sum += fingerprint_of(names, key.first, key.second, use);
     for (const auto& [name, bucket] : allowances) sum += fingerprint_of(names, name, bucket);
     for (const Demand* demand : waiting.list()) sum += fingerprint_of(names, *demand);

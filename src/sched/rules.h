@@ -30,4 +30,7 @@ constexpr bool is_rule_of_places(model::ReasonCode code) {
 std::vector<model::ReasonParam> params_of(model::ReasonCode of, const model::JobPlacing& placing,
                                           std::int64_t members);
 
+// Of the window of the booking with this pool.
+std::vector<model::ReasonParam> params_of_promise(const std::string& pool, Instant start);
+
 }  // namespace tandem::sched

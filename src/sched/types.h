@@ -101,6 +101,7 @@ struct Demand {
     bool preemptible = true;  // once it runs
     std::vector<Permit> permits{};
     bool forced = false;  // whatever quotas say, and past whoever waits before it
+    std::string window{};     // name of the booking on whose devices it runs; empty: its queue's pool
     PlacingRef placing{};     // empty: none
 };
 
@@ -124,6 +125,24 @@ struct Occupant {
     std::int64_t evictions = 0;  // that it has seen already
     std::optional<Instant> ends{};  // at the latest, by what it stated
     Standing standing = Standing::whole;
+    Duration grace{};               // it takes so long at most to leave
+};
+
+// Devices promised for windows to come, all of one length (reserved_time.cc). While it holds
+// devices they are its own: no work has a place there but what asks for its window, which no quota
+// is charged for; the window's entries of kind reservation, under this id and pool, are.
+struct Booking {
+    RowId id{};
+    std::string name{};    // of its own pool
+    std::string from{};    // the pool whose devices it takes
+    std::string flavor{};
+    std::int64_t members = 1;
+    std::int64_t each = 1;  // whole devices of one node for each member
+    Instant start{};        // of the window at hand
+    Duration length{};
+    Duration every{};
+    std::int64_t windows = 1;  // that one and those to come
+    std::vector<model::HeldDevice> held{};
 };
 
 struct PlacedReplica {
@@ -165,6 +184,13 @@ struct PoolFilled {
     std::vector<model::HeldDevice> devices{};
 };
 
+// All that a booking holds now, and who has to leave for what was found by this plan.
+struct BookingFilled {
+    RowId id{};
+    std::vector<model::HeldDevice> devices{};
+    std::vector<Eviction> evictions{};
+};
+
 // The first of a queue that has no place keeps the time at which it gets one, if all keep to what
 // they stated; no start: somebody it waits for stated nothing. Whoever comes later in its queue
 // starts only where that does not change (headway.cc). Told when somebody wanted to pass it.
@@ -175,6 +201,7 @@ struct KeptStart {
 
 struct Plan {
     std::vector<PoolFilled> pools{};
+    std::vector<BookingFilled> bookings{};
     std::vector<KeptStart> promises{};
     std::vector<Placement> placements{};
     std::int64_t steps_used = 0;

@@ -65,6 +65,8 @@ std::optional<Reason> VerdictWriter::of_finding() const {
     if (card_.asleep && is_rule_of_places(finding.code) && card_.placing.rules)
         return Reason{finding.code,
                       params_of(finding.code, *card_.placing.rules, finding.members)};
+    if (card_.asleep && finding.code == ReasonCode::reserved_ahead)
+        return Reason{finding.code, params_of_promise(text(finding.booking), finding.start)};
     if (!card_.asleep || finding.code != ReasonCode::no_capacity) return std::nullopt;
     return Reason{finding.code,
                   {{"flavor", flavor_text(finding.flavor)}, {"needed", render_milli(finding.needed)}}};

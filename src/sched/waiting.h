@@ -43,6 +43,7 @@ struct ClassKey {
     int permits = no_name;  // list of permits.h
     bool forced = false;
     int placing = no_name;  // name of what it asks of its places
+    int window = no_name;   // pool of the booking on whose devices it runs
     std::vector<ShapePart> shape{};
     auto operator<=>(const ClassKey&) const = default;
 };
@@ -81,6 +82,8 @@ struct Finding {
     std::int64_t limit = 0;   // of it
     int placing = no_name;    // rules of places that can't be kept, for so many members
     std::int64_t members = 0;
+    int booking = no_name;  // pool of the one that would lack devices at its start
+    Instant start{};
     bool operator==(const Finding&) const = default;
 };
 

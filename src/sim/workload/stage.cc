@@ -18,7 +18,7 @@ constexpr std::int64_t batches_at_once_max = 10'000;
 bool is_eviction(ReasonCode code) {
     return code == ReasonCode::preempted || code == ReasonCode::reclaimed ||
            code == ReasonCode::gave_fair_share || code == ReasonCode::gave_surplus ||
-           code == ReasonCode::queue_drained;
+           code == ReasonCode::queue_drained || code == ReasonCode::made_way;
 }
 
 template <class T>
