@@ -6,6 +6,7 @@
 #include "core/arrays.h"
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/reservations.h"
 #include "core/start_task.h"
 #include "core/work_limits.h"
 
