@@ -226,7 +226,7 @@ std::string answer_live(const Parts& parts, StartTimes& start_times, const Call&
     Writing out{json, language};
     begin(out,
           {.key = card.key,
-           .phase = card.phase,
+           .phase = std::string(card.phase),
            .uid = card.uid,
            .now = present_reason(view, card, verdict),
            .last = card.reason},

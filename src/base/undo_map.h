@@ -8,6 +8,7 @@
 // Thread rule: one owner.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -63,20 +64,26 @@ class UndoMap {
     void erase(const K& key) {
         const auto it = rows_.find(key);
         if (it == rows_.end()) return;
-        remember(key, &it->second);
         index_.removed(it->second);
-        graves_.insert_or_assign(key, std::move(it->second));
+        if (last_is_whole_ && !last_.contains(key)) {  // as it was before is also how it was at its end
+            last_[key] = log_.size();
+            log_.push_back({key, std::move(it->second)});
+        } else {
+            remember(key, &it->second);
+            graves_.insert_or_assign(key, std::move(it->second));
+        }
         rows_.erase(it);
     }
-    // How a row that was erased since the last forget() was at its end; null when none was.
+    // How a row that was changed and erased since the last forget() was at its end; null when none was.
     const V* find_erased(const K& key) const {
         const auto it = graves_.find(key);
         return it == graves_.end() ? nullptr : &it->second;
     }
     // Puts a stored row back without a trace; only while starting.
     void restore(const K& key, V value) {
-        const auto [it, fresh] = rows_.try_emplace(key, std::move(value));
-        TANDEM_ASSERT(fresh, "restored row must be new");
+        const std::size_t before = rows_.size();
+        const auto it = rows_.try_emplace(rows_.end(), key, std::move(value));  // they come in order
+        TANDEM_ASSERT(rows_.size() > before, "restored row must be new");
         index_.added(it->second);
     }
 
@@ -94,6 +101,7 @@ class UndoMap {
             log_.pop_back();
         }
         last_.clear();
+        last_is_whole_ = mark == 0;
         floor_ = mark;
     }
     void forget() {
@@ -101,14 +109,24 @@ class UndoMap {
         log_.clear();
         last_.clear();
         graves_.clear();
+        last_is_whole_ = true;
         floor_ = 0;
     }
     // Calls f(key, before or null, now or null) once for each touched row, in key order.
     template <class F>
     void each_touched(F&& f) const {
-        std::map<K, const V*> first;
-        for (const Logged& entry : log_) first.try_emplace(entry.key, entry.before ? &*entry.before : nullptr);
-        for (const auto& [key, before] : first) f(key, before, find(key));
+        std::vector<const Logged*> touched;
+        touched.reserve(log_.size());
+        for (const Logged& entry : log_) touched.push_back(&entry);
+        std::sort(touched.begin(), touched.end(), [](const Logged* a, const Logged* b) {
+            return a->key < b->key || (!(b->key < a->key) && a < b);  // they lie in order of time
+        });
+        const Logged* last = nullptr;
+        for (const Logged* entry : touched) {
+            if (last && !(last->key < entry->key)) continue;  // the first entry of a key tells
+            last = entry;
+            f(entry->key, entry->before ? &*entry->before : nullptr, find(entry->key));
+        }
     }
 
   private:
@@ -118,9 +136,13 @@ class UndoMap {
     };
     static constexpr std::size_t log_kept_max = 64;
     void remember(const K& key, const V* now) {
-        const auto it = last_.find(key);
-        if (it != last_.end() && it->second >= floor_) return;
-        last_[key] = log_.size();
+        const auto it = last_.lower_bound(key);
+        const bool known = it != last_.end() && !(key < it->first);
+        if (known && it->second >= floor_) return;
+        if (known)
+            it->second = log_.size();
+        else
+            last_.emplace_hint(it, key, log_.size());
         log_.push_back({key, now ? std::optional<V>(*now) : std::nullopt});
     }
     void take_back(Logged& entry) {
@@ -144,6 +166,7 @@ class UndoMap {
     std::map<K, V> graves_;
     std::vector<Logged> log_;
     std::map<K, std::size_t> last_;  // newest log entry of a key
+    bool last_is_whole_ = true;      // it tells of every key in the log: nothing was rolled back to a mark within
     std::size_t floor_ = 0;          // entries below belong to an outer mark
     Index index_;
 };

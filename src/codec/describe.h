@@ -23,7 +23,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/rare.h"
+#include "base/boxed.h"
 
 namespace tandem::codec {
 
@@ -45,7 +45,7 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
-inline constexpr bool is_optional<Rare<T>> = true;
+inline constexpr bool is_optional<Boxed<T>> = true;
 template <class T>
 inline constexpr bool is_vector = false;
 template <class T>

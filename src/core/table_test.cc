@@ -51,5 +51,40 @@ TEST(table, look_ups_after_an_undo_are_those_of_before) {
     EXPECT_TRUE(table.index().owned_by(RowId{6}).empty());
 }
 
+// What number_changes() reads: how a row was before the batch, and at its end.
+TEST(undo_map, erased_row_tells_how_it_was_before_and_at_its_end) {
+    UndoMap<int, std::string> map;
+    map.restore(1, "one");
+    map.restore(2, "two");
+    map.forget();
+    const auto told = [&](int key) {
+        std::string text = "untouched";
+        map.each_touched([&](int touched, const std::string* before, const std::string* now) {
+            if (touched != key) return;
+            const std::string* end = map.find_erased(key);
+            text = (before ? *before : "-") + " > " + (now ? *now : end ? *end : before ? *before : "-");
+        });
+        return text;
+    };
+    map.mark();
+    map.erase(1);
+    EXPECT_EQ(told(1), "one > one");
+    map.edit(2) = "second";
+    const std::size_t inner = map.mark();
+    map.edit(2) = "lost";
+    map.rollback(inner);  // one request of the batch was refused
+    map.erase(2);
+    EXPECT_EQ(told(2), "two > second");
+    map.rollback(0);
+    EXPECT_EQ(map.get(1), "one");
+    EXPECT_EQ(map.get(2), "two");
+    map.forget();
+    map.erase(1);
+    map.insert(1, "again");
+    EXPECT_EQ(told(1), "one > again");
+    map.rollback(0);
+    EXPECT_EQ(map.get(1), "one");
+}
+
 }  // namespace
 }  // namespace tandem::core

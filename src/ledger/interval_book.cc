@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/boxed.h"
 #include "base/digest.h"
 #include "base/undo_map.h"
 
@@ -23,7 +24,7 @@ struct DeviceRow {
     std::string owner{};
     LedgerState idle_state = LedgerState::idle;
     std::map<RowId, UsageRecord> shares{};
-    std::optional<UsageRecord> idle{};
+    Boxed<UsageRecord> idle{};  // most of the time a device is held
 
     std::int64_t occupied() const {
         std::int64_t milli = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rare.h"
+#include "base/boxed.h"
 #include "model/array.h"
 #include "model/work.h"
 
@@ -111,12 +111,12 @@ struct JobSpec {
     std::optional<Duration> silence_timeout{};    // no output
     std::vector<JobOutput> outputs{};
     std::vector<JobDependency> after{};           // all of them; fixed once made
-    Rare<JobArray> array{};                       // absent: one job
+    Boxed<JobArray> array{};                       // absent: one job
     std::map<std::string, std::int64_t> licenses{};  // of each License so many, held while it runs
     bool suspend = false;
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
-    Rare<JobPlacing> placing{};
+    Boxed<JobPlacing> placing{};
     JobElastic elastic{};
     std::string reservation{};        // whose devices it takes, while a window of it is open
     bool operator==(const JobSpec&) const = default;
@@ -187,7 +187,7 @@ struct JobStatus {
     std::int64_t failures = 0;        // attempts that failed
     std::int64_t preemptions = 0;
     std::int64_t steps_lost = 0;      // by preemption and failure, beyond the checkpoint resumed from
-    Rare<CheckpointRecord> checkpoint{};
+    Boxed<CheckpointRecord> checkpoint{};
     std::vector<OutputRecord> outputs{};
     std::optional<Instant> not_before{};   // backoff
     std::optional<Instant> started{};      // of the current or last attempt
@@ -197,10 +197,10 @@ struct JobStatus {
     std::string held_by{};                 // subject; empty: not held
     std::optional<Instant> order{};        // its place in the queue when that is not when it was made
     std::vector<std::string> after_met{};  // jobs of spec.after that it need not wait for any more
-    Rare<PriorityOverride> priority_override{};
+    Boxed<PriorityOverride> priority_override{};
     std::string forced_by{};  // subject; starts whatever quotas and limits say
-    Rare<ArrayElement> element{};
-    Rare<ElementCounts> elements{};
+    Boxed<ArrayElement> element{};
+    Boxed<ElementCounts> elements{};
     // Of elastic jobs.
     std::int64_t replicas = 0;             // members that it has
     std::int64_t next_rank = 0;            // of a member that joins this attempt

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rare.h"
+#include "base/boxed.h"
 #include "model/meta.h"
 #include "model/phase.h"
 #include "model/placing.h"
@@ -87,9 +87,9 @@ struct ReplicaStatus {
     std::vector<DeviceShare> devices{};
     std::string endpoint{};       // services: "127.0.0.1:41234"
     std::string handle{};         // executor's proof of identity: pid, start time, boot id
-    Rare<TaskExit> exit{};
+    Boxed<TaskExit> exit{};
     std::optional<Instant> ran_from{};  // jobs: when its process began, as its shim recorded it
-    Rare<AttemptEnd> last_attempt{};
+    Boxed<AttemptEnd> last_attempt{};
     std::optional<Instant> started{};
     std::optional<Instant> ready_since{};  // services: when it had generated its token
     std::optional<Instant> finished{};

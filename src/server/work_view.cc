@@ -13,14 +13,14 @@ std::int64_t hash_of(const model::ObjectKey& key) {
     digest.add(key.project);
     digest.add(key.name_space);
     digest.add(key.name);
-    return static_cast<std::int64_t>(digest.value() >> 1);
+    return static_cast<std::int64_t>(digest.value() >> 2);  // room above for the numbers behind it
 }
 
 WorkCard card_of(const model::Job& job) {
     return {.key = {model::Kind::job, job.meta.project, job.meta.name_space, job.meta.name},
             .id = job.meta.id,
             .uid = job.meta.uid,
-            .phase = std::string(model::name_of(job.status.phase)),
+            .phase = model::name_of(job.status.phase),
             .pending = job.status.phase == model::Phase::pending,
             .reason = job.status.reason,
             .started = job.status.started,
@@ -30,7 +30,7 @@ WorkCard card_of(const model::Service& service) {
     return {.key = {model::Kind::service, service.meta.project, service.meta.name_space, service.meta.name},
             .id = service.meta.id,
             .uid = service.meta.uid,
-            .phase = std::string(model::name_of(service.status.phase)),
+            .phase = model::name_of(service.status.phase),
             .pending = true,
             .reason = service.status.reason,
             .started = std::nullopt,
@@ -61,10 +61,11 @@ std::vector<model::Reason> leftovers_of(const core::State& state) {
 }  // namespace
 
 const WorkCard* WorkView::find(const model::ObjectKey& key) const {
-    const auto* list = by_key_.find(hash_of(key));
-    if (!list) return nullptr;
-    const auto found = std::ranges::find_if(**list, [&](const Card& card) { return card->key == key; });
-    return found == (*list)->end() ? nullptr : found->get();
+    for (std::int64_t at = hash_of(key);; ++at) {
+        const Card* card = by_key_.find(at);
+        if (!card) return nullptr;
+        if ((*card)->key == key) return card->get();
+    }
 }
 
 const WorkCard* WorkView::find(RowId id) const {
@@ -73,15 +74,18 @@ const WorkCard* WorkView::find(RowId id) const {
 }
 
 void WorkViewBuilder::change_key(const WorkView::Card& card, bool gone) {
-    const std::int64_t hash = hash_of(card->key);
-    const auto* before = next_.by_key_.find(hash);
-    std::vector<WorkView::Card> list = before ? **before : std::vector<WorkView::Card>{};
-    std::erase_if(list, [&](const WorkView::Card& other) { return other->key == card->key; });
-    if (!gone) list.push_back(card);
-    if (list.empty())
-        next_.by_key_.erase(hash, stamp_);
-    else
-        next_.by_key_.put(hash, std::make_shared<const std::vector<WorkView::Card>>(std::move(list)), stamp_);
+    std::int64_t at = hash_of(card->key);
+    const auto shown = [&] { return next_.by_key_.find(at); };
+    while (shown() && (*shown())->key != card->key) ++at;
+    if (!gone) return next_.by_key_.put(at, card, stamp_);
+    if (!shown()) return;
+    next_.by_key_.erase(at, stamp_);
+    // Those behind it may stand there only because its place was taken.
+    for (++at; shown(); ++at) {
+        const WorkView::Card moved = *shown();
+        next_.by_key_.erase(at, stamp_);
+        change_key(moved, false);
+    }
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/state.h"
@@ -19,7 +20,7 @@ struct WorkCard {
     model::ObjectKey key{};
     RowId id{};
     Uid uid{};
-    std::string phase{};
+    std::string_view phase{};  // a name of the program's own
     bool pending = false;  // waits, or is a service
     model::Reason reason{};
     std::optional<Instant> started{};
@@ -41,7 +42,7 @@ class WorkView {
     friend class WorkViewBuilder;
     using Card = std::shared_ptr<const WorkCard>;
     sched::SharedMap<Card> by_id_{};
-    sched::SharedMap<std::shared_ptr<const std::vector<Card>>> by_key_{};  // by hash of the key
+    sched::SharedMap<Card> by_key_{};  // by hash of the key, or the next number that was free
     std::shared_ptr<const sched::Snapshot> plan_{};
     std::shared_ptr<const std::vector<model::Reason>> leftovers_{};
     std::int64_t version_ = 0;

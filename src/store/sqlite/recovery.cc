@@ -189,8 +189,8 @@ Status close_segment(Connection& connection, std::int64_t number) {
     TANDEM_LET(close,
                connection.prepared("UPDATE segments SET bytes = bytes"
                                    " + (SELECT coalesce(sum(length(inputs)), 0) FROM batches WHERE"
-                                   " segment = ?1) + ?2 * (SELECT count(*) FROM changes WHERE"
-                                   " version > first_version) WHERE number = ?1"));
+                                   " segment = ?1) + ?2 * max(0, coalesce((SELECT max(version) FROM"
+                                   " changes), 0) - first_version) WHERE number = ?1"));
     return close->run(number, change_bytes);
 }
 
