@@ -13,14 +13,16 @@ constexpr std::int64_t checked_every = 500;         // batches
 constexpr std::int64_t late_ms = 24LL * 3600 * 1000;  // after the last creation: given up
 
 void add_nodes(Stage& stage, const KueueLoad& load) {
+    const std::int64_t count = kueue_node_count(load);
+    const std::int64_t devices = kueue_node_devices(load);
     std::vector<model::NodeReported> reports;
-    for (std::int64_t n = 0; n < kueue_node_count(load); ++n) {
+    for (std::int64_t n = 0; n < count; ++n) {
         model::NodeReported report{.name = "node-" + std::to_string(n), .status = {}};
         report.status.ready = true;
         report.status.executor = "workload";
         report.status.cpu_milli = 1'000'000;
         report.status.memory_bytes = std::int64_t{1} << 40;
-        for (std::int64_t d = 0; d < kueue_node_devices(load); ++d)
+        for (std::int64_t d = 0; d < devices; ++d)
             report.status.devices.push_back({.index = d,
                                              .flavor = std::string(kueue_flavor),
                                              .model = std::string(kueue_flavor)});
