@@ -89,8 +89,12 @@ void leave_window(Turn& turn, const Job& job, const std::string& pool) {
         leave_window(turn, id);
         left = true;
     }
+#if !defined(TANDEM_PLANT_WINDOW_END)
     if (left && model::may_be_alive(job.status.phase))
         turn.state.planner.put_occupant(occupant_of(turn.state, job));
+#else
+    static_cast<void>(left);
+#endif
 }
 
 void close_window(Turn& turn, RowId id) {

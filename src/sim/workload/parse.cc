@@ -118,8 +118,17 @@ Result<Deed> parse_job(const Value& body, const std::string& field) {
 }
 
 Result<Deed> parse_apply(const Value& body, const std::string& field) {
-    TANDEM_LET(object, parse_object(body, field));
-    return Deed{Submit{.objects = {std::move(object)}}};
+    const std::string refused = Group(body, field).text("refused").value_or("");
+    Value manifest = body;
+    for (std::size_t i = manifest.names.size(); i-- > 0;) {
+        if (manifest.names[i] != "refused") continue;
+        manifest.names.erase(manifest.names.begin() + static_cast<std::ptrdiff_t>(i));
+        manifest.items.erase(manifest.items.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    TANDEM_LET(object, parse_object(manifest, field));
+    Submit submit{.objects = {std::move(object)}};
+    if (!refused.empty()) submit.refused = refused;
+    return Deed{std::move(submit)};
 }
 
 Result<Deed> parse_nodes(const Value& body, const std::string& field) {
