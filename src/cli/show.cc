@@ -151,6 +151,26 @@ std::string priority_cell(const ColumnContext& c) {
     return (given.empty() ? text_at(c.object, "spec.priority") : given + " (set)") + forced;
 }
 
+// Of what is counted or promised.
+std::vector<Column> columns_of_promise(model::Kind kind) {
+    if (kind == model::Kind::license)
+        return {{"COUNT", "spec.count"},
+                {"PROJECTS", projects_cell},
+                {"TITLE", "spec.title"},
+                {"AGE", age_cell}};
+    if (kind == model::Kind::maintenance)
+        return {{"PHASE", "status.phase"},
+                {"START", "spec.start"},
+                {"DURATION", "spec.duration"},
+                {"NODES", nodes_cell},
+                {"WHY", "spec.reason"}};
+    return {{"PHASE", "status.phase"},     {"QUEUE", "spec.queue"},
+            {"FLAVOR", "spec.flavor"},     {"DEVICES", "spec.devices"},
+            {"REPLICAS", "spec.replicas"}, {"WINDOW", "status.window"},
+            {"START", "status.start"},     {"END", "status.end"},
+            {"REASON", reason_cell}};
+}
+
 std::vector<Column> columns_of(model::Kind kind) {
     switch (kind) {
         case model::Kind::job:
@@ -202,22 +222,9 @@ std::vector<Column> columns_of(model::Kind kind) {
                     {"DIGEST", digest_cell},
                     {"AGE", age_cell}};
         case model::Kind::license:
-            return {{"COUNT", "spec.count"},
-                    {"PROJECTS", projects_cell},
-                    {"TITLE", "spec.title"},
-                    {"AGE", age_cell}};
         case model::Kind::reservation:
-            return {{"PHASE", "status.phase"},   {"QUEUE", "spec.queue"},
-                    {"FLAVOR", "spec.flavor"},   {"DEVICES", "spec.devices"},
-                    {"REPLICAS", "spec.replicas"}, {"WINDOW", "status.window"},
-                    {"START", "status.start"},   {"END", "status.end"},
-                    {"REASON", reason_cell}};
         case model::Kind::maintenance:
-            return {{"PHASE", "status.phase"},
-                    {"START", "spec.start"},
-                    {"DURATION", "spec.duration"},
-                    {"NODES", nodes_cell},
-                    {"WHY", "spec.reason"}};
+            return columns_of_promise(kind);
         case model::Kind::role_binding:
             return {{"SUBJECT", "spec.subject"},
                     {"ROLE", "spec.role"},

@@ -8,6 +8,7 @@
 #include "core/jobs.h"
 #include "core/rules.h"
 #include "core/services.h"
+#include "model/limits.h"
 
 namespace tandem::core {
 namespace {
@@ -17,7 +18,8 @@ using model::Node;
 using model::ReasonCode;
 using model::WindowPhase;
 
-constexpr Duration slack = seconds(10);  // to prove that processes are gone
+constexpr Duration slack = seconds(10);      // to prove that processes are gone
+constexpr Duration least_lead = seconds(40);  // nothing starts so shortly before
 
 Instant end_of(const Maintenance& maintenance) {
     return maintenance.spec.start + maintenance.spec.duration;
@@ -42,7 +44,7 @@ std::vector<std::string> chosen_nodes(const State& state, const model::Maintenan
     return nodes;
 }
 
-// The maintenance of a node that ends first.
+// The maintenance of a node that begins first.
 std::optional<model::NodeClosing> closing_of(const State& state, const std::string& node) {
     const Maintenance* next = nullptr;
     for (const auto& [id, maintenance] : state.table<Maintenance>().rows())
@@ -60,10 +62,9 @@ void tell_node(Turn& turn, const std::string& name) {
     const Node* known = turn.state.table<Node>().find_named(name);
     if (!known) return;
     const auto closing = closing_of(turn.state, name);
-    if (known->status.closing == closing) return turn.state.planner.put_node(*known);
-    Node& node = turn.table<Node>().edit(known->meta.id);
-    node.status.closing = closing;
-    turn.state.planner.put_node(node);
+    if (known->status.closing != closing)
+        turn.table<Node>().edit(known->meta.id).status.closing = closing;
+    put_node(turn.state, turn.state.table<Node>().get(known->meta.id));
 }
 
 void tell_nodes(Turn& turn, const std::vector<std::string>& names) {
@@ -82,9 +83,9 @@ struct Guest {
 std::optional<Guest> guest_of(const State& state, const model::Replica& replica, Instant start) {
     if (const auto* job = state.table<model::Job>().find(replica.spec.owner_id)) {
         const sched::Occupant occupant = occupant_of(state, *job);
-        const bool ends = model::may_be_alive(job->status.phase) && occupant.ends &&
-                          *occupant.ends <= start;
-        if (ends || job->status.phase == model::Phase::stopping) return std::nullopt;
+        const bool ends = occupant.ends && *occupant.ends <= start;
+        const bool leaves = job->status.phase == model::Phase::stopping;
+        if (ends || leaves || !model::may_be_alive(job->status.phase)) return std::nullopt;
         return Guest{.workload = job->meta.id,
                      .text = "job/" + job->meta.project + "/" + job->meta.name,
                      .node = replica.status.node,
@@ -145,12 +146,22 @@ void tell_staying(Turn& turn, RowId id, const std::map<RowId, Guest>& guests) {
     turn.table<Maintenance>().edit(id).status.staying = std::move(staying);
 }
 
-// When somebody on its nodes has to be asked; its start when nobody has.
-Instant next_asking(const std::map<RowId, Guest>& guests, Instant start) {
-    Instant next = start;
+bool is_far(const Maintenance& maintenance, Instant now) {
+    return now < maintenance.spec.start - model::limits::grace_max - slack;
+}
+
+// When its nodes take nothing new: somebody on them has to be asked, or it is about to begin.
+Instant prepares_at(const std::map<RowId, Guest>& guests, Instant start) {
+    Instant at = start - least_lead;
     for (const auto& [workload, guest] : guests)
-        if (guest.preemptible) next = std::min(next, start - guest.grace - slack);
-    return next;
+        if (guest.preemptible) at = std::min(at, start - guest.grace - slack);
+    return at;
+}
+
+void prepare(Turn& turn, RowId id) {
+    Maintenance& maintenance = turn.table<Maintenance>().edit(id);
+    maintenance.status.phase = WindowPhase::preparing;
+    tell_nodes(turn, maintenance.status.nodes);
 }
 
 void begin(Turn& turn, RowId id) {
@@ -181,17 +192,32 @@ void end(Turn& turn, RowId id) {
 
 void move(Turn& turn, RowId id) {
     const Maintenance& maintenance = turn.state.table<Maintenance>().get(id);
+    const Instant start = maintenance.spec.start;
     if (turn.now >= end_of(maintenance)) return end(turn, id);
-    if (turn.now >= maintenance.spec.start && maintenance.status.phase != WindowPhase::open)
-        begin(turn, id);
+    if (is_far(maintenance, turn.now)) return;
+    if (turn.now >= start && maintenance.status.phase != WindowPhase::open) begin(turn, id);
     const std::map<RowId, Guest> guests = guests_of(turn.state, maintenance);
+    if (maintenance.status.phase == WindowPhase::scheduled &&
+        turn.now >= prepares_at(guests, start))
+        prepare(turn, id);
     tell_staying(turn, id, guests);
     for (const auto& [workload, guest] : guests)
-        if (guest.preemptible && turn.now >= maintenance.spec.start - guest.grace - slack)
+        if (guest.preemptible && turn.now >= start - guest.grace - slack)
             ask_to_leave(turn, maintenance, guest);
-    const bool asks = maintenance.status.phase == WindowPhase::scheduled &&
-                      turn.now >= next_asking(guests, maintenance.spec.start);
-    if (asks) turn.table<Maintenance>().edit(id).status.phase = WindowPhase::preparing;
+}
+
+// Looked at again a second after what is due already.
+Instant next_move(const State& state, const Maintenance& maintenance) {
+    const Instant now = state.meta.time;
+    const Instant start = maintenance.spec.start;
+    if (is_far(maintenance, now)) return start - model::limits::grace_max - slack;
+    const std::map<RowId, Guest> guests = guests_of(state, maintenance);
+    Instant next = maintenance.status.phase == WindowPhase::open ? end_of(maintenance) : start;
+    if (maintenance.status.phase == WindowPhase::scheduled)
+        next = std::min(next, prepares_at(guests, start));
+    for (const auto& [workload, guest] : guests)
+        if (guest.preemptible) next = std::min(next, start - guest.grace - slack);
+    return std::max(next, now + seconds(1));
 }
 
 }  // namespace
@@ -237,12 +263,21 @@ void move_maintenance(Turn& turn) {
 std::optional<Instant> next_maintenance(const State& state) {
     std::optional<Instant> next;
     for (const auto& [id, maintenance] : state.table<Maintenance>().rows()) {
-        Instant at = end_of(maintenance);
-        if (maintenance.status.phase != WindowPhase::open)
-            at = next_asking(guests_of(state, maintenance), maintenance.spec.start);
+        const Instant at = next_move(state, maintenance);
         next = next ? std::min(*next, at) : at;
     }
     return next;
+}
+
+void put_node(State& state, const Node& node) {
+    const auto& closing = node.status.closing;
+    const Maintenance* maintenance =
+        closing ? state.table<Maintenance>().find_named(closing->maintenance) : nullptr;
+    if (!maintenance || maintenance->status.phase == WindowPhase::scheduled)
+        return state.planner.put_node(node);
+    Node closed = node;
+    closed.spec.unschedulable = true;
+    state.planner.put_node(closed);
 }
 
 void keep_closing(const State& state, const std::string& node, model::NodeStatus& status) {

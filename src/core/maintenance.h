@@ -14,6 +14,8 @@ void maintenance_going(Turn& turn, const model::Maintenance& maintenance);
 // Opens and closes those whose time has come, and asks work to leave.
 void move_maintenance(Turn& turn);
 std::optional<Instant> next_maintenance(const State& state);
+// To the planner, from its row: while a maintenance prepares or is open it takes nothing new.
+void put_node(State& state, const model::Node& node);
 // A node's status is about to be replaced by a report: what is known of its maintenance stays.
 void keep_closing(const State& state, const std::string& node, model::NodeStatus& status);
 

@@ -74,7 +74,7 @@ void mark_taken(Turn& turn, const std::string& name) {
     if (devices == known->status.devices) return;
     Node& node = turn.table<Node>().edit(known->meta.id);
     node.status.devices = std::move(devices);
-    turn.state.planner.put_node(node);
+    put_node(turn.state, node);
     touch_claimed(turn);
 }
 
@@ -121,7 +121,7 @@ void on_node_reported(Turn& turn, const model::NodeReported& input) {
     }
     set_taken(turn.state, input.name, status.devices);
     if (status != node.status) node.status = std::move(status);
-    turn.state.planner.put_node(node);
+    put_node(turn.state, node);
     for (const model::Device& device : node.status.devices) own_device(turn.state, input.name, device, turn.now);
 }
 

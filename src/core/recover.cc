@@ -7,6 +7,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/live_memory.h"
+#include "core/maintenance.h"
 #include "core/members.h"
 #include "core/nodes.h"
 #include "core/reservations.h"
@@ -27,7 +28,7 @@ std::string flavor_of(const State& state, const Replica& replica) {
 }
 
 void rebuild_topology(State& state) {
-    for (const auto& [id, node] : state.table<model::Node>().rows()) state.planner.put_node(node);
+    for (const auto& [id, node] : state.table<model::Node>().rows()) put_node(state, node);
     for (const auto& [id, pool] : state.table<model::Pool>().rows()) {
         state.planner.put_pool(pool);
         put_holds(state, pool);

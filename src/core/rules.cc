@@ -411,7 +411,7 @@ Status removal_of(const State&, const T&) {
     return {};
 }
 
-void applied(Turn& turn, const model::Node& node) { turn.state.planner.put_node(node); }
+void applied(Turn& turn, const model::Node& node) { put_node(turn.state, node); }
 void applied(Turn& turn, const Pool& pool) { pool_changed(turn, pool.meta.id); }
 
 bool is_at_or_below([[maybe_unused]] const State& state, std::string queue, const std::string& top) {

@@ -119,6 +119,10 @@ model::Reason Planner::Inside::tell_cause(const Finding& finding) const {
         case ReasonCode::reserved_ahead:
             reason.params = params_of_promise(names.text(finding.booking), finding.start);
             break;
+        case ReasonCode::node_closes:
+            reason.params = {{"maintenance", names.text(finding.booking)},
+                             {"start", render_instant(finding.start)}};
+            break;
         case ReasonCode::no_topology_domain:
         case ReasonCode::no_even_spread:
         case ReasonCode::no_allowed_company:

@@ -21,6 +21,7 @@ Plan Planner::Inside::plan(Instant now, std::int64_t step_budget) {
     time = std::max(time, now);
     ensure_built();
     mix_is_fresh = false;
+    forget_lasting();
     headways.clear();
     outlooks = {};
     start_hunting();
@@ -131,6 +132,7 @@ bool Planner::Inside::attempt_class(int class_index, Plan& plan) {
     std::optional<Finding> promised;
     if (placed && !bookings.empty())
         promised = keep_promises(class_index, demand, attempt, placement, before, plan);
+    if (!placed) promised = find_closing(class_index, demand, plan);
     if (promised) placed = false;
     const bool held =
         placed && placement.evictions.empty() && delays_head(class_index, demand, attempt, plan);

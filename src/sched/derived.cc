@@ -258,7 +258,10 @@ const ClassView& Planner::Inside::view_of(int class_index) {
     for (const ShapePart& part : group.key.shape) {
         view.by_rules = view.by_rules || part.device_memory > 0 ||
                         !rule_of(part.rule).affinity.preferred.empty();
-        view.parts.push_back({.asked = part.flavor, .rule = part.rule});
+        const std::int64_t lasts = group.key.length > 0 ? group.key.length : ends_never;
+        const bool closes = closing_nodes > 0 && group.key.lasts();
+        view.parts.push_back({.asked = part.flavor,
+                              .rule = closes ? intern_lasting(part.rule, lasts) : part.rule});
         const FlavorChoice& choice = choice_of(part.flavor);
         int flavor = choice.single();
         if (flavor == no_name) {

@@ -46,14 +46,20 @@ struct NodeFacts {
     bool operator==(const NodeFacts&) const = default;
 };
 
-// Which nodes work may go to whatever is free there.
+// Which nodes work may go to whatever is free there, at a time.
 struct NodeRule {
     model::Labels selector{};
     std::vector<std::string> tolerations{};
     model::NodeAffinity affinity{};
+    std::int64_t lasts_ms = 0;  // it can't be asked to leave, and may stay so long; 0: it can
     bool selects_some() const { return !selector.empty() || !affinity.required.empty(); }
     bool admits(const model::Labels& labels, const std::vector<std::string>& taints) const;
-    bool admits(const NodeFacts& node) const { return admits(node.labels, node.taints); }
+    bool admits(const NodeFacts& node, Instant now) const {
+        return admits(node.labels, node.taints) && is_gone_by(node.closes, now);
+    }
+    bool is_gone_by(const std::optional<Instant>& closes, Instant now) const {
+        return !closes || lasts_ms == 0 || lasts_ms <= (*closes - now).ms;
+    }
 };
 
 struct DeviceKey {

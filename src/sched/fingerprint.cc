@@ -33,6 +33,7 @@ std::uint64_t fingerprint_of(const Names& names, int name, const NodeFacts& fact
           << flag(facts.unschedulable) << facts.cpu_milli << facts.memory_bytes;
     for (const auto& [label, value] : facts.labels) print << text_print(label) << text_print(value);
     for (const std::string& taint : facts.taints) print << text_print(taint);
+    if (facts.closes) print << facts.closes->ms << names.fingerprint(facts.closing);
     for (const DeviceFacts& device : facts.devices) {
         print << device.index << names.fingerprint(device.flavor) << flag(device.healthy)
               << device.memory_bytes;

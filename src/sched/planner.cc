@@ -67,6 +67,10 @@ void Planner::put_node(const model::Node& node) {
                                                        .memory_bytes = node.status.memory_bytes,
                                                        .labels = node.meta.labels,
                                                        .taints = node.spec.taints});
+    if (node.status.closing) {
+        facts->closes = node.status.closing->from;
+        facts->closing = inside_->names.intern(node.status.closing->maintenance);
+    }
     for (const model::Device& device : node.status.devices) {
         facts->devices.push_back({device.index, inside_->names.intern(device.flavor),
                                   device.healthy && device.taken_by.empty(),

@@ -56,12 +56,16 @@ void Planner::Inside::set_node(int name, std::unique_ptr<NodeFacts> facts) {
         fingerprint -= fingerprint_of(names, name, *before);
         count_devices(*before, -1);
         tainted_nodes -= before->taints.empty() ? 0 : 1;
+        closing_nodes -= before->closes ? 1 : 0;
     }
     if (!gone) {
         fingerprint += fingerprint_of(names, name, nodes.at(name));
         count_devices(nodes.at(name), 1);
         tainted_nodes += nodes.at(name).taints.empty() ? 0 : 1;
+        closing_nodes += nodes.at(name).closes ? 1 : 0;
     }
+    const bool closes = !gone && nodes.at(name).closes;
+    if (closes || (before && before->closes)) views.clear();  // other rules for who stays long
     topologies.clear();
     may_grow = true;
     journal.push_back(NodeBefore{name, std::move(before)});

@@ -67,6 +67,10 @@ std::optional<Reason> VerdictWriter::of_finding() const {
                       params_of(finding.code, *card_.placing.rules, finding.members)};
     if (card_.asleep && finding.code == ReasonCode::reserved_ahead)
         return Reason{finding.code, params_of_promise(text(finding.booking), finding.start)};
+    if (card_.asleep && finding.code == ReasonCode::node_closes)
+        return Reason{finding.code,
+                      {{"maintenance", text(finding.booking)},
+                       {"start", render_instant(finding.start)}}};
     if (!card_.asleep || finding.code != ReasonCode::no_capacity) return std::nullopt;
     return Reason{finding.code,
                   {{"flavor", flavor_text(finding.flavor)}, {"needed", render_milli(finding.needed)}}};

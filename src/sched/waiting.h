@@ -45,6 +45,7 @@ struct ClassKey {
     int placing = no_name;  // name of what it asks of its places
     int window = no_name;   // pool of the booking on whose devices it runs
     std::vector<ShapePart> shape{};
+    bool lasts() const { return !preemptible; }  // beyond whatever it is asked
     auto operator<=>(const ClassKey&) const = default;
 };
 
