@@ -49,6 +49,7 @@ inline constexpr Word word_table[] = {
     {"BY STATE", "按状态"}, {"ACCOUNTED MS", "已记毫秒"}, {"ACCOUNTED MS REST", "已记毫秒余数"}, {"SPAN MS", "跨度毫秒"},
     {"SPAN MS REST", "跨度毫秒余数"}, {"ADDS UP", "账目相符"}, {"GAPS", "缺口"}, {"BINDINGS", "角色绑定"},
     {"SEQUENCE", "序号"}, {"CALLER", "调用者"}, {"ACTION", "操作"}, {"OBJECT", "目标"}, {"ALLOWED", "允许"},
+    {"START", "开始"}, {"END", "结束"}, {"DURATION", "时长"}, {"NODES", "节点列表"}, {"REPLICAS", "副本数"}, {"WINDOW", "时间窗"},
     {"RULE", "规则"}, {"COUNT", "次数"}, {"HASH", "散列"}, {"FACTS", "实测信息"}, {"INDEX", "序号"},
     {"UUID", "设备编号"}, {"CORES", "核心"}, {"OVER COMMITTED", "超配"}, {"HEALTHY", "健康"},
     {"yes", "是"}, {"no", "否"}, {"none", "无"}, {"kept", "已保存"},
