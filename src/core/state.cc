@@ -6,6 +6,7 @@
 namespace tandem::core {
 
 State::State() : book(meta.next_id) {}
+State::~State() = default;
 
 StateMark State::mark() {
     StateMark mark;

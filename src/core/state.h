@@ -14,20 +14,13 @@
 
 #include "core/effects.h"
 #include "core/ports.h"
-#include "core/table.h"
+#include "core/tables.h"
 #include "ledger/interval_book.h"
 #include "sched/planner.h"
 #include "serving/scale.h"
 #include "traffic/lease_authority.h"
 
 namespace tandem::core {
-
-using Tables =
-    std::tuple<Table<model::Project>, Table<model::Namespace>, Table<model::User>,
-               Table<model::ServiceAccount>, Table<model::RoleBinding>, Table<model::ApiKey>,
-               Table<model::Node>, Table<model::Pool>, Table<model::Queue>, Table<model::Runtime>,
-               Table<model::Job>, Table<model::Service>, Table<model::Replica>, Table<model::Model>,
-               Table<model::ModelVersion>, Table<model::License>>;
 
 using IdempotencyKey = std::pair<std::string, std::string>;  // subject, key
 using CursorKey = std::pair<std::string, std::int64_t>;      // gateway, journal epoch
@@ -134,6 +127,9 @@ struct StateMark {
 class State {
   public:
     State();
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
     template <class T>
     Table<T>& table() { return std::get<Table<T>>(tables_); }
