@@ -97,7 +97,7 @@ class UndoMap {
         floor_ = mark;
     }
     void forget() {
-        if (log_.capacity() > log_kept_max) log_ = {};
+        if (log_.capacity() > log_kept_max) std::vector<Logged>().swap(log_);
         log_.clear();
         last_.clear();
         graves_.clear();

@@ -23,6 +23,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/rare.h"
+
 namespace tandem::codec {
 
 inline constexpr std::string_view api_version = "tandem/v1";
@@ -42,6 +44,8 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_optional<Rare<T>> = true;
 template <class T>
 inline constexpr bool is_vector = false;
 template <class T>

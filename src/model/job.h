@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rare.h"
 #include "model/array.h"
 #include "model/work.h"
 
@@ -90,12 +91,12 @@ struct JobSpec {
     std::optional<Duration> silence_timeout{};    // no output
     std::vector<JobOutput> outputs{};
     std::vector<JobDependency> after{};           // all of them; fixed once made
-    std::optional<JobArray> array{};              // absent: one job
+    Rare<JobArray> array{};                       // absent: one job
     std::map<std::string, std::int64_t> licenses{};  // of each License so many, held while it runs
     bool suspend = false;
     WhenBorrow when_borrow = WhenBorrow::borrow;
     WhenPreempt when_preempt = WhenPreempt::next;
-    std::optional<JobPlacing> placing{};
+    Rare<JobPlacing> placing{};
     bool operator==(const JobSpec&) const = default;
 };
 
@@ -138,7 +139,7 @@ struct JobStatus {
     std::int64_t failures = 0;        // attempts that failed
     std::int64_t preemptions = 0;
     std::int64_t steps_lost = 0;      // by preemption and failure, beyond the checkpoint resumed from
-    std::optional<CheckpointRecord> checkpoint{};
+    Rare<CheckpointRecord> checkpoint{};
     std::vector<OutputRecord> outputs{};
     std::optional<Instant> not_before{};   // backoff
     std::optional<Instant> started{};      // of the current or last attempt
@@ -148,10 +149,10 @@ struct JobStatus {
     std::string held_by{};                 // subject; empty: not held
     std::optional<Instant> order{};        // its place in the queue when that is not when it was made
     std::vector<std::string> after_met{};  // jobs of spec.after that it need not wait for any more
-    std::optional<PriorityOverride> priority_override{};
+    Rare<PriorityOverride> priority_override{};
     std::string forced_by{};  // subject; starts whatever quotas and limits say
-    std::optional<ArrayElement> element{};
-    std::optional<ElementCounts> elements{};
+    Rare<ArrayElement> element{};
+    Rare<ElementCounts> elements{};
     bool operator==(const JobStatus&) const = default;
 };
 

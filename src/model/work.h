@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rare.h"
 #include "model/meta.h"
 #include "model/phase.h"
 #include "model/placing.h"
@@ -86,9 +87,9 @@ struct ReplicaStatus {
     std::vector<DeviceShare> devices{};
     std::string endpoint{};       // services: "127.0.0.1:41234"
     std::string handle{};         // executor's proof of identity: pid, start time, boot id
-    std::optional<TaskExit> exit{};
+    Rare<TaskExit> exit{};
     std::optional<Instant> ran_from{};  // jobs: when its process began, as its shim recorded it
-    std::optional<AttemptEnd> last_attempt{};
+    Rare<AttemptEnd> last_attempt{};
     std::optional<Instant> started{};
     std::optional<Instant> ready_since{};  // services: when it had generated its token
     std::optional<Instant> finished{};

@@ -171,6 +171,20 @@ void Planner::Inside::make_room() {
     workloads.reserve(workloads.size() + more);
 }
 
+// After a plan, while nobody waits: what make_room took for a crowd that has been placed. What a
+// few would need soon again stays.
+void Planner::Inside::release_room() {
+    if (waiting.size() > 0) return;
+    waiting.release_room();
+    const auto shrink = [](auto& table, std::size_t kept) {
+        if (table.capacity() > 2 * kept) table.shrink_to_fit();
+    };
+    constexpr std::size_t few = 1024;
+    shrink(slots, slots.size() + few);
+    shrink(journal, journal.size() + few);
+    if (workloads.bucket_count() > 4 * (workloads.size() + few)) workloads.rehash(0);
+}
+
 void Planner::Inside::fill_pools(Plan& plan) {
     std::vector<std::pair<RowId, int>> order;
     for (const auto& [name, facts] : pools) {

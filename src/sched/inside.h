@@ -385,6 +385,7 @@ struct Planner::Inside {
     bool attempt_class(int class_index, Plan& plan);
     void note_start(const Demand& demand, bool claims);
     void make_room();
+    void release_room();
     bool try_flavors(int class_index, const Demand& demand, Attempt& attempt, Plan& plan,
                      Placement& out);
     std::vector<int> choose_flavors(const ClassView& view, const Demand& demand) const;

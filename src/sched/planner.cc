@@ -305,6 +305,7 @@ void Planner::forget() {
     inside_->marked = false;
     inside_->news_at.reset();
     inside_->waiting.drop_empty_classes();
+    inside_->release_room();
 }
 
 std::string Planner::recount() const {

@@ -254,6 +254,15 @@ void Waiting::tell_all_again() {
     for (WorkClass& group : classes_) group.told = model::ReasonCode::none;
 }
 
+void Waiting::release_room() {
+    constexpr std::size_t kept = 1024;
+    if (!by_workload_.empty() || demands_.capacity() <= kept) return;
+    std::vector<DemandSlot>().swap(demands_);
+    std::vector<int>().swap(free_demands_);
+    std::unordered_map<RowId, int>().swap(by_workload_);
+    std::vector<std::set<TurnKey>::node_type>().swap(spare_);
+}
+
 void Waiting::drop_empty_classes() {
     for (int index : emptied_) {
         WorkClass& group = classes_[spot(index)];

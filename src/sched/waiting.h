@@ -163,6 +163,8 @@ class Waiting {
     // Drops keys, whose meaning is about to change, and wakes everybody.
     void forget_keys();
     void drop_empty_classes();
+    // While nobody waits: gives back what a crowd has taken.
+    void release_room();
 
     std::int64_t position(int slot) const;  // 1 = next in its queue
     std::int64_t count_in(int queue) const;
