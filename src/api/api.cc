@@ -28,12 +28,12 @@ std::int64_t body_max_of(std::string_view path) {
 }  // namespace
 
 Api::Api(Parts parts)
-    : parts_(std::move(parts)), router_(parts_), start_times_(parts_), questions_(parts_) {
-    add_resource_routes(router_, parts_, ticker_);
+    : parts_(std::move(parts)), router_(parts_), weights_(parts_), start_times_(parts_), questions_(parts_) {
+    add_resource_routes(router_, parts_, ticker_, weights_);
     add_work_routes(router_, parts_, ticker_, start_times_);
     add_foresight_routes(router_, questions_);
     add_key_routes(router_, parts_);
-    add_model_routes(router_, parts_);
+    add_model_routes(router_, parts_, weights_);
     add_history_routes(router_, parts_);
     add_gateway_routes(router_, parts_, ticker_);
     add_old_task_routes(router_, parts_);

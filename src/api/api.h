@@ -31,6 +31,7 @@ class Api {
     Ticker ticker_;
     Router router_;
     Errands errands_;  // the last three: they end before what they use
+    WeightsGate weights_;
     StartTimes start_times_;
     Questions questions_;
 };

@@ -80,12 +80,13 @@ std::string text_field(const codec::Value& body, std::string_view name) {
     return value ? std::string(value->text_or_empty()) : "";
 }
 
-void finish(const Parts& parts, Call call) {
+void finish(const Parts& parts, WeightsGate& gate, Call call) {
     if (const Status allowed = allow_upload(call); !allowed) return call.refuse(allowed.error());
     auto body = parse_body(call.request);
     if (!body) return call.refuse(body.error());
     auto facts = parts.blobs.finish_upload(call.at("upload"), text_field(*body, "digest"));
     if (!facts) return call.refuse(facts.error());
+    gate.note_upload(call, facts->digest);
     std::string json;
     codec::JsonWriter writer(json);
     writer.begin_object();
@@ -153,7 +154,10 @@ Result<Known> known_versions(const Parts& parts, const Call& call, const std::st
 // Reads the header of the weights before anything refers to them: a file that is no model never becomes one.
 Result<model::ModelVersion> make_version(const Parts& parts, const Call& call,
                                          const Weights& weights, std::int64_t number) {
-    TANDEM_LET(blob, parts.blobs.hold(weights.digest));
+    auto held = parts.blobs.hold(weights.digest);
+    if (!held && held.error().code == ErrorCode::not_found)
+        return pass_on(absent_weights(weights.digest));
+    TANDEM_LET(blob, std::move(held));
     TANDEM_LET(facts, blob::read_gguf([&](std::int64_t offset, std::int64_t length) { return parts.blobs.read(weights.digest, offset, length); },
                                       blob.bytes));
     model::ModelVersion version;
@@ -171,9 +175,11 @@ Result<model::ModelVersion> make_version(const Parts& parts, const Call& call,
 
 // What makes the version, the newest last. The same weights again are the version that they are
 // already: asked for as it is, it stays so, and the answer is kept under its key like any other.
-Result<std::vector<model::Action>> version_actions(const Parts& parts, const Call& call) {
+Result<std::vector<model::Action>> version_actions(const Parts& parts, const WeightsGate& gate,
+                                                   const Call& call) {
     TANDEM_LET(body, parse_body(call.request));
     TANDEM_LET(weights, weights_of(parts, call, body));
+    if (weights.source_job.empty()) TANDEM_TRY(gate.check(call, weights.digest));
     TANDEM_LET(versions, known_versions(parts, call, weights.digest));
     std::vector<model::Action> actions;
     if (versions.same) {
@@ -197,12 +203,12 @@ Result<std::vector<model::Action>> version_actions(const Parts& parts, const Cal
     return actions;
 }
 
-void add_version(const Parts& parts, Call call) {
+void add_version(const Parts& parts, const WeightsGate& gate, Call call) {
     const Status allowed =
         allow_read(parts, call, {auth::Area::models, auth::Verb::read}, call.at("project"),
                    call.at("project") + "/" + call.at("namespace") + "/" + call.at("name"));
     if (!allowed) return call.refuse(allowed.error());
-    auto actions = version_actions(parts, call);
+    auto actions = version_actions(parts, gate, call);
     if (!actions)
         return refuse_unless_answered(parts, std::move(call), actions.error(), Show::last_object);
     send_command(parts, std::move(call), std::move(*actions), Show::last_object);
@@ -210,14 +216,19 @@ void add_version(const Parts& parts, Call call) {
 
 }  // namespace
 
-void add_model_routes(Router& router, const Parts& parts) {
+void add_model_routes(Router& router, const Parts& parts, WeightsGate& weights) {
     const auto add = [&](std::string method, std::string pattern, std::string operation, std::string summary,
-                         void (*handler)(const Parts&, Call),
-                         Parameters query = {}) {
+                         auto handler, Parameters query = {}) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
-                    .handler = [&parts, handler](Call call) { handler(parts, std::move(call)); },
+                    .handler =
+                        [&parts, &weights, handler](Call call) {
+                            if constexpr (std::is_invocable_v<decltype(handler), const Parts&, Call>)
+                                handler(parts, std::move(call));
+                            else
+                                handler(parts, weights, std::move(call));
+                        },
                     .operation = std::move(operation),
                     .summary = std::move(summary),
                     .query = std::move(query)});

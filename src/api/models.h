@@ -3,9 +3,10 @@
 #pragma once
 
 #include "api/router.h"
+#include "api/weights_gate.h"
 
 namespace tandem::api {
 
-void add_model_routes(Router& router, const Parts& parts);
+void add_model_routes(Router& router, const Parts& parts, WeightsGate& weights);
 
 }  // namespace tandem::api

@@ -36,11 +36,14 @@ Result<model::Object> parse_object(const Call& call, model::Kind kind) {
     return object;
 }
 
-void apply(const Parts& parts, Call call, model::Kind kind, model::ApplyMode mode) {
+void apply(const Parts& parts, const WeightsGate& weights, Call call, model::Kind kind,
+           model::ApplyMode mode) {
     auto object = parse_object(call, kind);
     if (!object) return call.refuse(object.error());
     std::vector<model::Action> actions{
         model::ApplyObject{.object = std::move(*object), .mode = mode}};
+    if (const Status allowed = weights.check(call, actions); !allowed)
+        return call.refuse(allowed.error());
     send_command(parts, std::move(call), std::move(actions), Show::object);
 }
 
@@ -124,7 +127,7 @@ void list(const Parts& parts, Ticker& ticker, Call call, model::Kind kind) {
     call.answer(render_list(kind, *page));
 }
 
-void batch(const Parts& parts, Call call) {
+void batch(const Parts& parts, const WeightsGate& weights, Call call) {
     auto body = parse_body(call.request);
     if (!body) return call.refuse(body.error());
     auto actions = codec::parse_batch(*body);
@@ -133,6 +136,8 @@ void batch(const Parts& parts, Call call) {
         return call.refuse(
             {ErrorCode::too_large,
              fmt::format("must hold at most 1000 actions, holds {}", actions->size()), "actions"});
+    if (const Status allowed = weights.check(call, *actions); !allowed)
+        return call.refuse(allowed.error());
     send_command(parts, std::move(call), std::move(*actions), Show::outcomes);
 }
 
@@ -153,7 +158,8 @@ Parameters list_parameters() {
             {.name = "continue", .note = "metadata.continue of the page before"}};
 }
 
-void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind kind) {
+void add_kind(Router& router, const Parts& parts, Ticker& ticker, const WeightsGate& weights,
+              model::Kind kind) {
     const std::string schema(model::name_of(kind));
     const std::string words(model::info_of(kind).plural);
     const std::string collection = collection_path(kind);
@@ -186,13 +192,15 @@ void add_kind(Router& router, const Parts& parts, Ticker& ticker, model::Kind ki
     if (kind != model::Kind::api_key)
         add(
             "POST", collection, "create" + schema, "Create one of " + words,
-            [&parts, kind](Call call) {
-                apply(parts, std::move(call), kind, model::ApplyMode::create);
+            [&parts, &weights, kind](Call call) {
+                apply(parts, weights, std::move(call), kind, model::ApplyMode::create);
             },
             true);
     add(
         "PUT", item, "apply" + schema, "Create or change one of " + words,
-        [&parts, kind](Call call) { apply(parts, std::move(call), kind, model::ApplyMode::apply); },
+        [&parts, &weights, kind](Call call) {
+            apply(parts, weights, std::move(call), kind, model::ApplyMode::apply);
+        },
         true);
     add("DELETE", item, "delete" + schema, "Delete one of " + words,
         [&parts, kind](Call call) { remove(parts, std::move(call), kind); });
@@ -238,13 +246,14 @@ model::ObjectKey key_of_path(const Call& call, model::Kind kind) {
             call.path_or_empty("name")};
 }
 
-void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker) {
+void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker,
+                         const WeightsGate& weights) {
     for (const model::KindInfo& info : model::kind_table)
-        add_kind(router, parts, ticker, info.kind);
+        add_kind(router, parts, ticker, weights, info.kind);
     router.add({.method = "POST",
                 .pattern = "/api/v1/batch",
                 .door = Door::caller,
-                .handler = [&parts](Call call) { batch(parts, std::move(call)); },
+                .handler = [&parts, &weights](Call call) { batch(parts, weights, std::move(call)); },
                 .operation = "runBatch",
                 .summary = "Do up to 1000 actions, all or none",
                 .request_schema = "BatchRequest",

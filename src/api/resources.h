@@ -5,13 +5,15 @@
 
 #include "api/router.h"
 #include "api/ticker.h"
+#include "api/weights_gate.h"
 
 namespace tandem::api {
 
 // {"apiVersion", "kind": "JobList", "metadata", "items"}
 std::string render_list(model::Kind kind, const core::ListPage& page);
 
-void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker);
+void add_resource_routes(Router& router, const Parts& parts, Ticker& ticker,
+                         const WeightsGate& weights);
 
 // "/api/v1/projects/{project}/namespaces/{namespace}/jobs"
 std::string collection_path(model::Kind kind);

@@ -2,7 +2,11 @@
 #include "api/system.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "api/openapi.h"
@@ -62,12 +66,38 @@ Status allow_admin(const Parts& parts, const Call& call, auth::Verb verb) {
     return allow_read(parts, call, {auth::Area::admin, verb}, "", call.request.path);
 }
 
+// What was done to the installation has no row of its own: it is audited here, under the words that
+// a denial of it has.
+void audit_done(const Parts& parts, const Call& call, auth::Verb verb, const std::string& file = {}) {
+    const auth::Permission permission{auth::Area::admin, verb};
+    parts.core.post(model::ErrandDone{
+        .caller = call.caller(),
+        .action = permission.text(),
+        .object = file.empty() ? call.request.path : call.request.path + " " + file,
+        .rule = auth::decide(call.who.facts, permission, "").rule});
+}
+
 Result<std::string> path_of_body(const Call& call) {
     TANDEM_LET(body, parse_body(call.request));
-    const codec::Value* path = body.find("path");
-    if (!path || path->text_or_empty().empty())
-        return invalid_field("path", "must name a file on the server's machine");
-    return std::string(path->text_or_empty());
+    const codec::Value* value = body.find("path");
+    std::string path(value ? value->text_or_empty() : "");
+    if (path.empty()) return invalid_field("path", "must name a file on the server's machine");
+    if (!path.starts_with('/'))
+        return invalid_field("path", fmt::format("must be absolute, such as /var/backups/tandem.db, is \"{}\"",
+                                                 path.substr(0, 200)));
+    return path;
+}
+
+// A file can be made there.
+Status check_place(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const std::string folder = fs::path(path).parent_path().string();
+    if (fs::is_directory(path, ignored)) return invalid_field("path", path + " is a folder; name a file in it");
+    if (!fs::is_directory(folder, ignored)) return invalid_field("path", "there is no folder " + folder);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0)
+        return invalid_field("path", fmt::format("the server can't write into {}: {}", folder, std::strerror(errno)));
+    return {};
 }
 
 // Answers when it is done; a refusal at once when too many are at work.
@@ -86,9 +116,10 @@ void do_with_path(const Parts& parts, Errands& errands, Call call, auth::Verb ve
     if (!allowed) return call.refuse(allowed.error());
     auto path = path_of_body(call);
     if (!path) return call.refuse(path.error());
-    run_errand(errands, std::move(call), [&parts, act = std::move(act), path = std::move(*path)](Call& asked, const std::stop_token& stop) {
+    run_errand(errands, std::move(call), [&parts, verb, act = std::move(act), path = std::move(*path)](Call& asked, const std::stop_token& stop) {
         const Status done = act(parts.admin, path, stop);
         if (!done) return asked.refuse(done.error());
+        audit_done(parts, asked, verb, path);
         std::string json;
         codec::JsonWriter writer(json);
         writer.begin_object();
@@ -101,7 +132,10 @@ void do_with_path(const Parts& parts, Errands& errands, Call call, auth::Verb ve
 
 void backup(const Parts& parts, Errands& errands, Call call) {
     do_with_path(parts, errands, std::move(call), auth::Verb::backup,
-                 [](Admin& admin, const std::string& path, const std::stop_token& stop) { return admin.backup(path, stop); });
+                 [](Admin& admin, const std::string& path, const std::stop_token& stop) -> Status {
+                     TANDEM_TRY(check_place(path));
+                     return admin.backup(path, stop);
+                 });
 }
 
 void restore(const Parts& parts, Errands& errands, Call call) {
@@ -125,6 +159,7 @@ void collect_blobs(const Parts& parts, Errands& errands, Call call) {
     run_errand(errands, std::move(call), [&parts](Call& asked, const std::stop_token& stop) {
         const auto done = parts.admin.collect_blobs(stop);
         if (!done) return asked.refuse(done.error());
+        audit_done(parts, asked, auth::Verb::backup);
         std::string json;
         codec::JsonWriter writer(json);
         writer.begin_object();
@@ -159,6 +194,7 @@ void export_history(const Parts& parts, Errands& errands, Call call) {
     const Status allowed = allow_admin(parts, call, auth::Verb::backup);
     if (!allowed) return call.refuse(allowed.error());
     run_errand(errands, std::move(call), [&parts](Call& asked, const std::stop_token& stop) {
+        audit_done(parts, asked, auth::Verb::backup);  // what is sent is out, whole or not
         http::Stream stream = asked.responder.start_stream(200, {{"Content-Type", "application/x-ndjson"}});
         (void)parts.reader.export_history([&](std::string_view line) {
             return send_at_pace(stream, std::string(line) + "\n", stop);

@@ -55,8 +55,8 @@ std::int64_t number_of(const Value& value, std::string_view name) {
     return parse_integer(text_of(value, name)).value_or(0);
 }
 
-Rest rest_of_home() {
-    return Rest(Home::find());
+Result<Rest> find_rest() {
+    return Rest::of_caller(Home::find());
 }
 
 Result<Told> post_path(const std::string& verb, const std::string& file, std::string text) {
@@ -67,7 +67,8 @@ Result<Told> post_path(const std::string& verb, const std::string& file, std::st
     writer.key("path");
     writer.text(path);
     writer.end_object();
-    TANDEM_TRY(rest_of_home().post("/api/v1/admin/" + verb, json));
+    TANDEM_LET(rest, find_rest());
+    TANDEM_TRY(rest.post("/api/v1/admin/" + verb, json));
     return tell({{"path", path}}, std::move(text));
 }
 
@@ -81,7 +82,10 @@ Result<Told> restore(const Asked& asked) {
     const std::string text = "checked; it is applied at the next start (tandem down, tandem up)\n";
     if (find_running(home.run_file("server"))) return post_path("restore", asked.file, text);
     if (!std::filesystem::exists(home.root()))
-        return fail(ErrorCode::not_found, home.root() + " holds no installation", "home");
+        return fail(ErrorCode::not_found,
+                    home.root() + " holds no installation yet: tandem up makes one, then restore "
+                                  "into it",
+                    "home");
     TANDEM_TRY(lock_home(home));
     const std::string path = std::filesystem::absolute(asked.file).string();
     TANDEM_TRY(store::sqlite::stage_restore(home.database(), path));
@@ -89,12 +93,14 @@ Result<Told> restore(const Asked& asked) {
 }
 
 Result<Told> check(const Asked&) {
-    TANDEM_LET(value, rest_of_home().post("/api/v1/admin/check"));
+    TANDEM_LET(rest, find_rest());
+    TANDEM_LET(value, rest.post("/api/v1/admin/check"));
     return Told{.value = std::move(value), .text = "the store passes its integrity check\n"};
 }
 
 Result<Told> collect_blobs(const Asked&) {
-    TANDEM_LET(value, rest_of_home().post("/api/v1/admin/collect-blobs"));
+    TANDEM_LET(rest, find_rest());
+    TANDEM_LET(value, rest.post("/api/v1/admin/collect-blobs"));
     std::string text =
         fmt::format("{} blobs and {} uploads removed, {} bytes freed\n", number_of(value, "blobs"),
                     number_of(value, "uploads"), number_of(value, "bytes"));
@@ -102,7 +108,8 @@ Result<Told> collect_blobs(const Asked&) {
 }
 
 Result<Told> export_history(const Asked& asked) {
-    TANDEM_TRY(rest_of_home().download("/api/v1/admin/history", asked.file));
+    TANDEM_LET(rest, find_rest());
+    TANDEM_TRY(rest.download("/api/v1/admin/history", asked.file));
     return tell({{"path", std::filesystem::absolute(asked.file).string()}},
                 "history written to " + asked.file + "\n");
 }
@@ -173,7 +180,8 @@ Result<std::vector<OldTask>> chosen(const std::vector<OldTask>& tasks, const std
 }
 
 Result<Told> list_tasks(const Asked&) {
-    TANDEM_LET(value, rest_of_home().get("/api/v1/admin/tasks"));
+    TANDEM_LET(rest, find_rest());
+    TANDEM_LET(value, rest.get("/api/v1/admin/tasks"));
     const std::vector<OldTask> tasks = tasks_of(value);
     std::string text = tasks.empty()
                            ? "no task waits for a decision\n"
@@ -186,7 +194,7 @@ Result<Told> list_tasks(const Asked&) {
 }
 
 Result<Told> decide(const std::string& verb, const Asked& asked) {
-    Rest rest = rest_of_home();
+    TANDEM_LET(rest, find_rest());
     TANDEM_LET(answer, rest.get("/api/v1/admin/tasks"));
     TANDEM_LET(some, chosen(tasks_of(answer), verb, asked));
     const std::string done = verb == "adopt" ? "adopted" : "told to end";

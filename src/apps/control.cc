@@ -84,12 +84,14 @@ Status wait_ready(const std::string& name, pid_t child, const Home& home, std::s
                             render_duration(start_deadline), home.log_file(name)));
 }
 
+// `started`: the processes that this `up` has begun.
 Status ensure_running(const Home& home, const std::string& name, const UpOptions& options,
-                      std::size_t log_begins) {
+                      std::size_t log_begins, std::vector<pid_t>& started) {
     if (find_running(home.run_file(name))) return {};
     std::vector<std::string> words{own_path(), name};
     for (std::string& word : to_arguments(options)) words.push_back(std::move(word));
     TANDEM_LET(child, start_detached(words, home.log_file(name)));
+    started.push_back(child);
     return wait_ready(name, child, home, log_begins, [&] {
         const auto running = find_running(home.run_file(name));
         if (!running) return false;
@@ -212,22 +214,22 @@ int refuse_other_options(const Home& home, const std::vector<std::string>& diffe
     return complain("up", {ErrorCode::conflict, std::move(text), ""});
 }
 
-Status start_parts(const Home& home, const UpOptions& options) {
-    TANDEM_TRY(home.make());
+Status start_parts(const Home& home, const UpOptions& options, std::vector<pid_t>& begun) {
     const std::pair<const char*, std::size_t> parts[] = {
         {"server", size_of(home.log_file("server"))},
         {"gateway", size_of(home.log_file("gateway"))}};
     for (const auto& [name, log_begins] : parts)
-        TANDEM_TRY(ensure_running(home, name, options, log_begins));
+        TANDEM_TRY(ensure_running(home, name, options, log_begins, begun));
     // Kept once they are seen to work: a wrong one must not stand in the way of the next start.
     TANDEM_TRY(save_options(home, options));
     for (const auto& [name, log_begins] : parts) TANDEM_TRY(still_runs(home, name, log_begins));
     return {};
 }
 
-// A first start that failed leaves no home behind: nothing has worked in it yet. Not while a
-// process has it.
-void remove_half_made(const Home& home) {
+// A first start that failed leaves no process and no home behind: nothing has worked in it yet. Not
+// while a process has it that something else has started.
+void remove_half_made(const Home& home, const std::vector<pid_t>& begun) {
+    for (const pid_t child : begun) end_child(child, stop_deadline);
     if (find_running(home.run_file("server")) || !lock_home(home)) return;
     std::error_code ignored;
     std::filesystem::remove_all(home.root(), ignored);
@@ -290,8 +292,12 @@ int up(const std::vector<std::string>& arguments) {
     if (const Status possible = check_options(home, *parsed.options); !possible)
         return complain("up", possible.error());
     const bool fresh = !std::filesystem::exists(home.root());
-    if (const Status started = start_parts(home, *parsed.options); !started) {
-        if (fresh) remove_half_made(home);
+    if (const Status made = home.make(); !made) return complain("up", made.error());
+    const auto turn = take_turn_of_up(home);
+    if (!turn) return complain("up", turn.error());
+    std::vector<pid_t> begun;
+    if (const Status started = start_parts(home, *parsed.options, begun); !started) {
+        if (fresh) remove_half_made(home, begun);
         return complain("up", started.error());
     }
     tell_started(home, parsed.output, server && gateway);
@@ -339,7 +345,7 @@ int status(const std::vector<std::string>& arguments) {
     std::string text = fmt::format("home     {}\n", home.root()) + line("server", server) +
                        line("gateway", gateway);
     if (server) {
-        Rest rest(home);
+        Rest rest(home, brief_patience);
         const auto tasks = live_tasks(rest);
         if (tasks) told.add("tasksAlive", make_number(static_cast<std::int64_t>(tasks->size())));
         text += tasks ? fmt::format("tasks    {} alive\n", tasks->size())

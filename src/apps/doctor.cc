@@ -61,7 +61,7 @@ std::optional<Finding> key_fault(const Home& home) {
     if (!std::filesystem::exists(home.admin_key()))
         return Finding{Grade::problem, "admin.key is missing in " + home.root(), advice};
     if (!find_running(home.run_file("server"))) return std::nullopt;
-    const auto me = Rest(home).get("/api/v1/whoami");
+    const auto me = Rest(home, brief_patience).get("/api/v1/whoami");
     if (me || me.error().code != ErrorCode::unauthenticated) return std::nullopt;
     return Finding{Grade::problem,
                    "the key in admin.key is not let in: revoked, expired, or of another "
@@ -93,7 +93,7 @@ std::string_view text_of(const codec::Value* value, std::string_view name) {
 
 // As the server that runs has them.
 Finding check_served_devices(const Home& home) {
-    const auto nodes = Rest(home).get("/api/v1/nodes");
+    const auto nodes = Rest(home, brief_patience).get("/api/v1/nodes");
     if (!nodes)
         return {Grade::problem, "devices: " + nodes.error().message,
                 "see " + home.log_file("server")};
@@ -151,7 +151,7 @@ Finding check_runtimes(const UpOptions& options) {
 Finding check_server(const Home& home) {
     if (!find_running(home.run_file("server")))
         return {Grade::ok, "server is not running", "tandem up"};
-    const auto health = Rest(home).get("/healthz");
+    const auto health = Rest(home, brief_patience).get("/healthz");
     if (health) return {Grade::ok, "server is ready", ""};
     return {Grade::problem, "server does not answer: " + health.error().message,
             "see " + home.log_file("server")};

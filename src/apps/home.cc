@@ -80,6 +80,21 @@ Status lock_home(const Home& home) {
                 "another server runs on " + home.root() + "; see tandem status", "home");
 }
 
+UpTurn::~UpTurn() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<UpTurn> take_turn_of_up(const Home& home) {
+    const std::string file = home.root() + "/run/up.lock";
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor < 0) return system_error("opening " + file);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return UpTurn(descriptor);
+    ::close(descriptor);
+    return fail(ErrorCode::conflict,
+                "another tandem up of " + home.root() + " is at work; see tandem status in a moment",
+                "home");
+}
+
 Result<std::string> read_file(const std::string& path) {
     std::ifstream stream(path, std::ios::binary);
     if (!stream) return fail(ErrorCode::not_found, "reading " + path + ": " + std::strerror(errno));

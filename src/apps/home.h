@@ -48,6 +48,19 @@ class Home {
 // Held until the process ends. Error conflict when another server has it, and keeps it for a
 // second.
 Status lock_home(const Home& home);
+// One `up` of a home at a time: the turn is over when the answer goes out of scope. Error: conflict,
+// another is at work.
+class UpTurn {
+  public:
+    explicit UpTurn(int descriptor) : descriptor_(descriptor) {}
+    ~UpTurn();
+    UpTurn(UpTurn&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
+    UpTurn& operator=(UpTurn&&) = delete;
+
+  private:
+    int descriptor_;
+};
+Result<UpTurn> take_turn_of_up(const Home& home);
 
 Result<std::string> read_file(const std::string& path);
 // Complete or not at all: temporary file, fsync, rename; mode 0600.

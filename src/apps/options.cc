@@ -52,7 +52,8 @@ void declare(CLI::App& app, UpOptions& options) {
         ->capture_default_str()
         ->check(CLI::Range(std::int64_t{0}, history_mib_max));
     app.add_option("--log-level", options.log_level, "debug, info, warn or error")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
 }
 
 // Beside an installed or built binary: ../share/tandem/runtimes, or the source tree's runtimes/.
@@ -162,6 +163,11 @@ Parsed parse_up_options(const std::string& verb, const std::vector<std::string>&
                 .exit_code = 2,
                 .text = "tandem " + verb + ": --python: " + options.python +
                         " is no program that can be run\n"};
+    std::error_code ignored;
+    if (app.count("--runtimes") > 0 && !std::filesystem::is_directory(options.runtimes, ignored))
+        return {.options = {},
+                .exit_code = 2,
+                .text = "tandem " + verb + ": --runtimes: " + options.runtimes + " is no folder\n"};
     return {.options = std::move(options), .exit_code = 0, .text = {}, .output = std::move(output)};
 }
 
@@ -316,6 +322,25 @@ Status check_tls(const UpOptions& options) {
                          usable.error().message);
 }
 
+namespace {
+
+bool is_wildcard(const std::string& host) {
+    return host.empty() || host == "0.0.0.0" || host == "::";
+}
+
+// Two of these can't be listened at side by side. Port 0 is any free one.
+bool is_same_place(const Address& a, const Address& b) {
+    if (a.port != b.port || a.port == 0) return false;
+    const auto is_local = [](const Address& one, const char* ip) {
+        return one.host == ip || one.host == "localhost";
+    };
+    return a.host == b.host || is_wildcard(a.host) || is_wildcard(b.host) ||
+           (is_local(a, "127.0.0.1") && is_local(b, "127.0.0.1")) ||
+           (is_local(a, "::1") && is_local(b, "::1"));
+}
+
+}  // namespace
+
 Status check_public(const UpOptions& options) {
     TANDEM_LET(listen, parse_address(options.listen, "--listen"));
     const bool tls = has_tls(options);
@@ -324,6 +349,9 @@ Status check_public(const UpOptions& options) {
                                              " is reachable by others: give --tls-certificate and "
                                              "--tls-key, or listen on 127.0.0.1");
     TANDEM_LET(gateway, parse_address(options.gateway, "--gateway"));
+    if (is_same_place(listen, gateway))
+        return invalid_field("--gateway", options.gateway + " is where --listen is (" +
+                                              options.listen + "): give another address or port");
     if (!is_loopback(gateway.host) && !tls)
         return invalid_field("--gateway", options.gateway +
                                               " is reachable by others: give --tls-certificate and "

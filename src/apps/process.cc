@@ -132,6 +132,15 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments, const st
     return child;
 }
 
+void end_child(pid_t child, Duration deadline) {
+    ::kill(child, SIGTERM);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline.ms);
+    while (::waitpid(child, nullptr, WNOHANG) == 0) {
+        if (std::chrono::steady_clock::now() > end) ::kill(child, SIGKILL);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
 bool stop_process(const std::string& record_path, Duration deadline) {
     const auto running = find_running(record_path);
     if (!running) return true;

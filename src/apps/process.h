@@ -31,6 +31,8 @@ std::optional<RunRecord> find_running(const std::string& path);
 // Runs `arguments` in a session of its own, output appended to `log`. Returns its pid.
 Result<pid_t> start_detached(const std::vector<std::string>& arguments, const std::string& log);
 // TERM, then waits; false when it still lives at the deadline.
+// A child of this process: asked to end, and killed when it does not in time.
+void end_child(pid_t child, Duration deadline);
 bool stop_process(const std::string& record_path, Duration deadline);
 
 std::string own_path();  // of this program's file

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -12,12 +13,22 @@
 
 namespace tandem::apps {
 
-Rest::Rest(const Home& home) : home_(home) {}
+Rest::Rest(const Home& home, Duration patience) : home_(home), patience_(patience) {}
+
+Result<Rest> Rest::of_caller(const Home& home) {
+    TANDEM_LET(key, cli::key_of_environment([](const char* name) -> std::optional<std::string> {
+                   const char* value = std::getenv(name);
+                   return value ? std::optional<std::string>(value) : std::nullopt;
+               }));
+    Rest rest(home);
+    rest.key_ = std::move(key);
+    return rest;
+}
 
 namespace {
 
-void add_key(const Home& home, http::Call& call) {
-    std::string text = read_file(home.admin_key()).value_or("");
+void add_key(const Home& home, const std::optional<Secret>& named, http::Call& call) {
+    std::string text = named ? std::string(named->reveal()) : read_file(home.admin_key()).value_or("");
     while (!text.empty() && text.back() == '\n') text.pop_back();
     if (!text.empty()) call.headers.add("Authorization", "Bearer " + text);
 }
@@ -25,7 +36,7 @@ void add_key(const Home& home, http::Call& call) {
 }  // namespace
 
 Result<codec::Value> Rest::send(http::Call call) {
-    add_key(home_, call);
+    add_key(home_, key_, call);
     TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
     TANDEM_LET(client,
                http::Client::make(
@@ -37,7 +48,11 @@ Result<codec::Value> Rest::send(http::Call call) {
 }
 
 Result<codec::Value> Rest::get(const std::string& target) {
-    return send({.method = "GET", .target = target, .headers = {}, .body = {}});
+    return send({.method = "GET",
+                 .target = target,
+                 .headers = {},
+                 .body = {},
+                 .total_deadline = patience_});
 }
 
 Result<codec::Value> Rest::post(const std::string& target, const std::string& body) {
@@ -78,7 +93,7 @@ Status Rest::fetch(const std::string& target, const std::string& path) {
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     if (!file) return invalid_field("FILE", "can't be written: " + path);
     http::Call call{.method = "GET", .target = target, .headers = {}, .body = {}};
-    add_key(home_, call);
+    add_key(home_, key_, call);
     TANDEM_LET(url, http::parse_url("unix:" + home_.socket()));
     TANDEM_LET(client, http::Client::make({.server = url, .connect_deadline = seconds(2)}));
     int status = 0;

@@ -24,7 +24,9 @@ struct Terminal {
     std::function<void(std::string_view)> out;
     std::function<void(std::string_view)> err;
     std::function<std::string()> read_input;                // standard input to its end
-    std::function<std::optional<std::string>()> read_line;  // one answer; absent at the end
+    // One answer; absent at the end of input, and once `wanted`, which is asked a few times a
+    // second, says that nobody waits for it any more.
+    std::function<std::optional<std::string>(const std::function<bool()>& wanted)> read_line;
     std::function<std::optional<std::string>(const char* name)> environment;
     std::function<Instant()> now;
     // Calls back on Ctrl-C, from another thread, while the returned guard lives.

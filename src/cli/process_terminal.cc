@@ -27,6 +27,21 @@ void write_all(int descriptor, std::string_view text) {
     }
 }
 
+// A terminal gives whole lines, so that no read waits once there is something.
+std::optional<std::string> read_wanted_line(const std::function<bool()>& wanted) {
+    constexpr int look_every_ms = 200;
+    std::string line;
+    while (wanted()) {
+        pollfd input{STDIN_FILENO, POLLIN, 0};
+        if (::poll(&input, 1, look_every_ms) <= 0) continue;
+        char c = 0;
+        if (::read(STDIN_FILENO, &c, 1) != 1) return std::nullopt;
+        if (c == '\n') return line;
+        line += c;
+    }
+    return std::nullopt;
+}
+
 // SIGINT is blocked while it lives and read by a thread, so that the callback may do anything.
 class InterruptWatch {
   public:
@@ -75,11 +90,7 @@ Terminal make_process_terminal() {
     terminal.out = [](std::string_view text) { write_all(STDOUT_FILENO, text); };
     terminal.err = [](std::string_view text) { write_all(STDERR_FILENO, text); };
     terminal.read_input = [] { return std::string(std::istreambuf_iterator<char>(std::cin), {}); };
-    terminal.read_line = []() -> std::optional<std::string> {
-        std::string line;
-        if (!std::getline(std::cin, line)) return std::nullopt;
-        return line;
-    };
+    terminal.read_line = read_wanted_line;
     terminal.environment = [](const char* name) -> std::optional<std::string> {
         const char* value = std::getenv(name);
         return value ? std::optional<std::string>(value) : std::nullopt;

@@ -14,6 +14,16 @@
 namespace tandem::cli {
 namespace {
 
+// From connecting to the last byte. What only asks is answered at once by a server that is well.
+constexpr Duration act_deadline = minutes(2);
+constexpr Duration ask_deadline = seconds(30);
+constexpr Duration brief_deadline = seconds(5);
+
+Duration deadline_of(const std::string& method, const std::string& verb) {
+    if (verb == "whoami" || verb == "version") return brief_deadline;
+    return method == "GET" ? ask_deadline : act_deadline;
+}
+
 // A server that was never reached is likely not there; one that was is likely restarting.
 constexpr int first_tries_max = 2;
 constexpr int later_tries_max = 7;  // 12 s in all
@@ -41,6 +51,10 @@ Secret key_for(const std::string& server, const Contexts& contexts,
 Result<Secret> check_key(std::string text) {
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
         text.pop_back();
+    if (text.empty())
+        return fail(ErrorCode::unauthenticated,
+                    "is set but empty; unset the variable to use the key of the context",
+                    "TANDEM_API_KEY");
     const bool plain = std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
     if (plain && text.starts_with("td_")) return Secret(std::move(text));
     return fail(ErrorCode::unauthenticated,
@@ -82,10 +96,8 @@ Result<Endpoint> find_endpoint(const Arguments& arguments, const Terminal& termi
         return fail(ErrorCode::unavailable,
                     "no server is known: start one with `tandem up`, or set --server, "
                     "TANDEM_SERVER or a context");
-    if (auto key = terminal.environment("TANDEM_API_KEY"); key && !key->empty()) {
-        TANDEM_LET(checked, check_key(std::move(*key)));
-        found.key = std::move(checked);
-    }
+    TANDEM_LET(key, key_of_environment(terminal.environment));
+    if (key) found.key = std::move(*key);
     if (local && found.server == local->server && found.key.empty() && !local->no_key.empty())
         return fail(ErrorCode::unauthenticated, local->no_key);
     return found;
@@ -130,6 +142,13 @@ std::optional<ErrorCode> code_of_word(std::string_view word) {
 
 }  // namespace
 
+Result<std::optional<Secret>> key_of_environment(const Environment& environment) {
+    auto text = environment("TANDEM_API_KEY");
+    if (!text) return std::optional<Secret>{};
+    TANDEM_LET(key, check_key(std::move(*text)));
+    return std::optional<Secret>(std::move(key));
+}
+
 Error error_of(int status, std::string_view body) {
     Error error{code_of_status(status),
                 fmt::format("the server answered {} {}", status, http::reason_of(status)),
@@ -157,7 +176,7 @@ Result<Session> Session::open(const Arguments& arguments, const Terminal& termin
     auto url = http::parse_url(endpoint.server);
     if (!url) return in_context(fmt::format("server \"{}\"", endpoint.server), url.error());
     http::ClientOptions client_options{.server = std::move(*url)};
-    client_options.total_deadline = minutes(2);
+    client_options.total_deadline = act_deadline;
     client_options.stream_idle_deadline = minutes(10);
     Session session;
     TANDEM_LET(client, http::Client::make(std::move(client_options)));
@@ -187,6 +206,7 @@ http::Call Session::make_call(const Request& request, const std::string& idempot
     if (!request.body.empty()) call.headers.add("Content-Type", request.content_type);
     if (!idempotency_key.empty()) call.headers.add("Idempotency-Key", idempotency_key);
     call.body = request.body;
+    call.total_deadline = deadline_of(request.method, arguments_->verb);
     return call;
 }
 
@@ -198,9 +218,12 @@ Result<codec::Value> Session::call(const Request& request) {
 Result<Session::Answered> Session::ask(const Request& request) {
     const std::string key = is_mutation(request.method) ? crypto::draw_token() : std::string();
     const http::Call call = make_call(request, key);
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(15);
     Result<http::Response> answer = client_->send(call);
     const int tries_max = reached_ ? later_tries_max : first_tries_max;
-    for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable;
+    // One that keeps silent is not asked again: it has had its time.
+    for (int i = 1; i < tries_max && !answer && answer.error().code == ErrorCode::unavailable &&
+                    std::chrono::steady_clock::now() < give_up;
          ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100 << i));
         answer = client_->send(call);

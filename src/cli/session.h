@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,10 @@ struct Target {
 };
 Result<Target> parse_target(const std::vector<std::string>& words);
 Result<model::ObjectKey> parse_one(const Session& session, const std::vector<std::string>& words);
+
+// What TANDEM_API_KEY holds; absent: it is not set. Error: that can be no key.
+Result<std::optional<Secret>> key_of_environment(
+    const std::function<std::optional<std::string>(const char* name)>& environment);
 
 // The error that an answer of status >= 400 tells.
 Error error_of(int status, std::string_view body);

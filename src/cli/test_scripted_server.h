@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -129,7 +130,11 @@ class CliTest : public testing::Test {
         };
         t.err = [this](std::string_view text) { err_ += text; };
         t.read_input = [this] { return input_; };
-        t.read_line = [this] { return std::optional<std::string>(line_); };
+        t.read_line = [this](const std::function<bool()>& wanted) -> std::optional<std::string> {
+            if (at_question_) at_question_();
+            while (line_.empty() && wanted()) std::this_thread::sleep_for(milliseconds_of_poll);
+            return line_.empty() ? std::nullopt : std::optional<std::string>(line_);
+        };
         t.environment = [this](const char* name) -> std::optional<std::string> {
             const auto found = environment_.find(name);
             return found == environment_.end() ? std::nullopt : std::optional(found->second);
@@ -164,7 +169,9 @@ class CliTest : public testing::Test {
     std::string out_;
     std::string err_;
     std::string input_;
-    std::string line_;
+    std::string line_;  // empty: no answer comes
+    std::function<void()> at_question_{};
+    static constexpr std::chrono::milliseconds milliseconds_of_poll{1};
     bool in_is_terminal_ = false;
     bool interrupt_at_output_ = false;  // once
     std::mutex interrupt_mutex_;

@@ -29,12 +29,12 @@ bool is_manifest_name(const fs::path& path) {
 
 // A folder stands for its manifests, by name; it is not walked further down.
 Result<std::vector<std::string>> expand(const std::string& name) {
-    std::error_code error;
+    std::error_code error, ignored;
     if (name == "-" || !fs::is_directory(name, error)) return std::vector<std::string>{name};
     std::vector<std::string> files;
     for (fs::directory_iterator at(name, error), end; !error && at != end; at.increment(error))
-        if (at->is_regular_file(error) && is_manifest_name(at->path()))
-            files.push_back(at->path().string());
+        if (is_manifest_name(at->path()) && !fs::is_directory(at->path(), ignored))
+            files.push_back(at->path().string());  // one that can't be read is told by its name
     if (error)
         return fail(ErrorCode::invalid, fmt::format("reading {}: {}", name, error.message()));
     if (files.empty())

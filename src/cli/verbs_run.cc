@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -207,16 +208,33 @@ class JobRun {
         return epoch;
     }
 
+    // Until it is answered, Ctrl-C comes again, or the job has ended and nothing is left to decide.
+    bool is_question_open(std::chrono::steady_clock::time_point& next_look, bool& ended) {
+        if (interrupted_) return false;
+        if (std::chrono::steady_clock::now() < next_look) return true;
+        const auto job = session_.get(session_.item(key_));
+        next_look = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        ended = job && is_over(*job);
+        return !ended;
+    }
+
     // Absent: go on.
     Result<std::optional<int>> ask() {
         const Terminal& terminal = session_.terminal();
         interrupted_ = false;
         bool detach = false;
         if (terminal.in_is_terminal) {
-            terminal.err(say(
-                language(), "\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", name_));
-            const std::string answer = terminal.read_line().value_or("c");
-            if (answer.starts_with('g')) return std::optional<int>{};
+            terminal.err(say(language(),
+                             "\njob/{}: [c]ancel it (as Ctrl-C again does), [d]etach and let it "
+                             "run, or [g]o on? ",
+                             name_));
+            bool ended = false;
+            auto next_look = std::chrono::steady_clock::now();
+            const std::string answer =
+                terminal.read_line([&] { return is_question_open(next_look, ended); }).value_or("c");
+            if (interrupted_ || ended) terminal.err("\n");
+            interrupted_ = false;
+            if (ended || answer.starts_with('g')) return std::optional<int>{};
             detach = answer.starts_with('d');
         }
         if (detach) {

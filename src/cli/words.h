@@ -136,7 +136,8 @@ inline constexpr Word word_table[] = {
     {"tandem: job/{} started\n", "tandem: job/{} 已启动\n"},
     {"tandem: job/{} started, start {}\n", "tandem: job/{} 已启动，第 {} 次\n"},
     {"tandem: job/{} {}: {}\n", "tandem: job/{} {}：{}\n"},
-    {"\njob/{}: [c]ancel it, [d]etach and let it run, or [g]o on? ", "\njob/{}：[c] 取消，[d] 放手让它运行，[g] 继续？"},
+    {"\njob/{}: [c]ancel it (as Ctrl-C again does), [d]etach and let it run, or [g]o on? ",
+     "\njob/{}：[c] 取消（再按一次 Ctrl-C 亦然），[d] 放手让它运行，[g] 继续？"},
     {"job/{} runs on; see: tandem logs -f job/{}\n", "job/{} 继续运行；查看：tandem logs -f job/{}\n"},
     {"job/{} is being cancelled\n", "job/{} 正在取消\n"},
 };

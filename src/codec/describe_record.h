@@ -156,6 +156,12 @@ void describe(auto& v, Of<model::DenialSeen> auto& s) {
 }
 void describe(auto&, Of<model::TimerFired> auto&) {}
 void describe(auto& v, Of<model::ClockJumped> auto& s) { v.field("by", s.by); }
+void describe(auto& v, Of<model::ErrandDone> auto& s) {
+    v.field("caller", s.caller);
+    v.field("action", s.action);
+    v.field("object", s.object);
+    v.field("rule", s.rule);
+}
 
 // --- intents
 // ----------------------------------------------------------------------------------------------

@@ -71,8 +71,9 @@ constexpr Sentence catalogue[] = {
     {"rank {rank} made no progress[ for {silence}]", "进程 {rank} 没有进展[，已持续 {silence}]"},
     {"rank {rank} wrote no output[ for {silence}]", "进程 {rank} 没有输出[，已持续 {silence}]"},
     {"ended because rank {rank} of its gang failed", "因同组进程 {rank} 失败而结束"},
-    {"the process that watched rank {rank} was lost, and its task with it[: {detail}]",
-     "监护进程 {rank} 的程序丢失，任务随之结束[：{detail}]"},
+    {"the process that watched[ rank {rank}][ replica {replica}] was lost, and its task with it[: "
+     "{detail}]",
+     "监护[进程 {rank} ][副本 {replica} ]的程序丢失，任务随之结束[：{detail}]"},
     {"failed {attempts} times[, at most {limit} retries are allowed]",
      "已失败 {attempts} 次[，最多允许重试 {limit} 次]"},
     {"output {output} is missing[: {detail}]|an output is missing: {detail}",

@@ -91,7 +91,7 @@ TEST(description, names_every_member) {
                         IdempotencyRow, Tick, TaskStarted, TaskExited, TaskGone, TaskProgress,
                         CheckpointSeen, OutputStored, ListedTask, TasksListed, NodeReported,
                         ReplicaProbed, ServiceLoad, GatewayLoad, DenialSeen, TimerFired,
-                        ClockJumped, StartTask,
+                        ClockJumped, ErrandDone, StartTask,
                         StopTask, ProbeReplica, CollectOutputs, Intent, EventRecord, AuditRecord,
                         CoreMeta, GatewayCursor, LiveTask, LiveStray, LiveLoad, LiveRequest,
                         LiveDenial, LiveScale, LiveWake, LiveMemory, Change, Verdict, Preview,

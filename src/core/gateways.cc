@@ -92,6 +92,10 @@ void on_denial_seen(Turn& turn, const model::DenialSeen& input) {
     if (denials.size() > denial_subjects_max) denials.erase(denials.rows().begin()->first);
 }
 
+void on_errand_done(Turn& turn, const model::ErrandDone& input) {
+    audit(turn, input.caller, input.action, input.object, true, input.rule);
+}
+
 void audit(Turn& turn, const model::Caller& caller, std::string action, std::string object, bool allowed,
            std::string rule, std::int64_t count) {
     turn.state.effects.audit.push_back({.sequence = ++turn.state.meta.audit_sequence,

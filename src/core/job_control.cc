@@ -158,13 +158,18 @@ Result<bool> Act::set_suspend(bool wanted) const {
 Result<bool> Act::requeue() const {
     if (is_over()) return unfit("a running job is queued again; retry starts one that is over");
     if (is_array(job)) {
+        bool any = false;
         for (RowId id : elements_of(turn.state, job)) {
             const Act one{turn, caller, turn.state.table<Job>().get(id)};
-            if (one.is_live()) TANDEM_TRY(one.requeue());
+            if (!one.is_live()) continue;
+            TANDEM_TRY(one.requeue());
+            any = true;
         }
+        if (!any) return unfit("an array of which an element runs is queued again");
         return true;
     }
-    if (!is_live()) return false;
+    if (job.status.phase == Phase::stopping) return false;
+    if (!is_live()) return unfit("a running job is queued again");
     begin_ending(turn, job.meta.id, model::Ending::requeued,
                  reason_of(ReasonCode::requeued_by_request, {{"by", caller.subject}}));
     note(ReasonCode::requeued_by_request);

@@ -40,6 +40,7 @@ struct Stepper {
     void operator()(const model::DenialSeen& input) const { on_denial_seen(turn, input); }
     void operator()(const model::TimerFired&) const { drop_old_idempotency(turn.state, turn.now); }
     void operator()(const model::ClockJumped& input) const { on_clock_jumped(turn, input); }
+    void operator()(const model::ErrandDone& input) const { on_errand_done(turn, input); }
 };
 
 void wake_due(Turn& turn) {

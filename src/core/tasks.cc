@@ -144,9 +144,14 @@ void on_task_gone(Turn& turn, const model::TaskGone& input) {
     close_process_intents(turn, input.task);
     if (!id) return;
     TANDEM_REACHED("task.gone");
+    // Ranks are of jobs; what a service lost has a name.
+    const Replica& replica = turn.state.table<Replica>().get(id);
+    const model::ReasonParam which =
+        replica.spec.owner_kind == model::Kind::service
+            ? model::ReasonParam{"replica", replica.meta.name}
+            : model::ReasonParam{"rank", std::to_string(input.task.rank)};
     record_end(turn, id, std::nullopt,
-               reason_of(ReasonCode::shim_lost,
-                         {{"rank", std::to_string(input.task.rank)}, {"detail", input.detail}}));
+               reason_of(ReasonCode::shim_lost, {which, {"detail", input.detail}}));
 }
 
 void on_task_progress(Turn& turn, const model::TaskProgress& input) {

@@ -61,7 +61,7 @@ Result<ApiKeyProof> parse_api_key(std::string_view text) {
     if (!text.starts_with(prefix)) return refuse("an API key starts with \"td_\"");
     if (text.size() != api_key_length)
         return refuse("an API key has " + std::to_string(api_key_length) +
-                      " characters, this has " + std::to_string(text.size()) + "; was it cut?");
+                      " characters, this has " + std::to_string(text.size()) + ": a part of it is missing, or too much");
     const std::string_view id = text.substr(prefix.size(), id_length);
     const bool id_valid = std::ranges::all_of(id, [](char c) { return id_alphabet.contains(c); });
     const std::string_view secret = text.substr(prefix.size() + id_length + 1, secret_length);

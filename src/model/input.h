@@ -113,6 +113,12 @@ struct DenialSeen {                   // a read that was refused, or a key that 
     std::string object{};
     std::int64_t count = 1;
 };
+struct ErrandDone {                   // on the installation itself, not on a row: a backup, a restore, an export
+    Caller caller{};
+    std::string action{};
+    std::string object{};
+    std::string rule{};               // that allowed it
+};
 struct ClockJumped {                  // the wall clock, against the monotonic one
     Duration by{};
 };
@@ -120,14 +126,14 @@ struct TimerFired {};                 // nothing but time has passed
 
 using Input = std::variant<Command, TaskStarted, TaskExited, TaskGone, TaskProgress, CheckpointSeen, OutputStored,
                            TasksListed, NodeReported, ReplicaProbed, GatewayLoad, LeaseRequested, UsageShipped,
-                           DenialSeen, TimerFired, ClockJumped>;
+                           DenialSeen, TimerFired, ClockJumped, ErrandDone>;
 
 template <>
 struct EnumNames<Input> {  // in the variant's order: the tag of a logged input
     static constexpr std::string_view values[] = {
         "command", "taskStarted", "taskExited", "taskGone", "taskProgress", "checkpointSeen", "outputStored",
         "tasksListed", "nodeReported", "replicaProbed", "gatewayLoad", "leaseRequested", "usageShipped",
-        "denialSeen", "timerFired", "clockJumped"};
+        "denialSeen", "timerFired", "clockJumped", "errandDone"};
 };
 
 }  // namespace tandem::model

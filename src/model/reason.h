@@ -41,7 +41,7 @@ enum class ReasonCode : std::uint8_t {
     heartbeat_lost,         // rank, silence
     output_silent,          // rank, silence
     gang_member_failed,     // rank
-    shim_lost,              // rank
+    shim_lost,              // rank of a job, replica of a service; detail
     retries_exhausted,      // attempts, limit
     output_missing,         // output, detail
     collecting_outputs,

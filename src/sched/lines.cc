@@ -121,8 +121,11 @@ std::vector<QueueLine> Snapshot::queue_lines() const {
             if (row.nominal == 0 && row.used[at(View::now)] == 0) continue;
             lines.push_back(line_of(*queue, f, line));
         }
-        if (lines.size() == first)
-            lines.push_back(line);  // nothing used, nothing stated: still a queue
+        // Nothing used, nothing stated: still a queue, with what its pool has.
+        for (std::size_t f = 0; lines.size() == first && f < queue->rows.size(); ++f)
+            if (hardware_of(*queue, (*tables_.flavors)[f]) > 0)
+                lines.push_back(line_of(*queue, f, line));
+        if (lines.size() == first) lines.push_back(line);
     });
     std::ranges::sort(lines, [](const QueueLine& a, const QueueLine& b) {
         return std::tie(a.queue, a.flavor) < std::tie(b.queue, b.flavor);

@@ -323,6 +323,17 @@ TEST(Planner, reserved_pool_takes_devices_as_they_come_free) {
     EXPECT_EQ(world.planner.recount(), "");
 }
 
+TEST(Planner, lines_of_an_idle_queue_show_the_devices_of_its_pool) {
+    World world;
+    world.pool("default");
+    world.queue("root");
+    world.node("a", 4);
+    const auto queues = world.planner.queue_lines();
+    ASSERT_EQ(queues.size(), 1U);
+    EXPECT_EQ(queues[0].flavor, "h200");
+    EXPECT_EQ(queues[0].hardware, 4000);
+}
+
 TEST(Planner, lines_show_usage_borrowing_and_idle_devices) {
     World world;
     world.pool("default");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/arrays.h"
 #include "core/jobs.h"
 #include "core/old_tasks.h"
 
@@ -21,6 +22,18 @@ std::unexpected<Error> never_started(const model::ObjectKey& key) {
     return fail(ErrorCode::not_found,
                 fmt::format("{0} \"{1}\" has not been started yet; see: tandem why {0}/{1}",
                             model::info_of(key.kind).singular, key.name));
+}
+
+std::unexpected<Error> no_output_of_array(const core::State& state, const model::Job& array) {
+    constexpr std::size_t named_max = 3;
+    const std::vector<RowId> elements = core::elements_of(state, array);
+    std::string names;
+    for (std::size_t i = 0; i < std::min(named_max, elements.size()); ++i)
+        names += (i > 0 ? ", job/" : ": job/") + state.table<model::Job>().get(elements[i]).meta.name;
+    if (elements.size() > named_max) names += fmt::format(" and {} more", elements.size() - named_max);
+    return fail(ErrorCode::not_found,
+                fmt::format("job \"{}\" is an array: its elements have output{}", array.meta.name,
+                            names.empty() ? ", and none is made yet" : names));
 }
 
 Result<model::TaskName> task_of_replica(const core::State& state, const model::ObjectKey& key,
@@ -102,6 +115,8 @@ Result<model::TaskName> find_task(const core::State& state, const TaskWanted& wa
     const model::Meta* owner = key.kind == model::Kind::job ? find_owner<model::Job>(state, key)
                                                             : find_owner<model::Service>(state, key);
     if (!owner) return not_there(key);
+    if (const model::Job* job = state.table<model::Job>().find(owner->id); job && core::is_array(*job))
+        return no_output_of_array(state, *job);
     const model::Service* service = state.table<model::Service>().find(owner->id);
     std::vector<RowId> ids;
     for (RowId id : core::replicas_of(state, owner->id)) ids.push_back(id);

@@ -8,6 +8,13 @@
 #   --check   also holds the ride to its promises; exit 1 when one is broken
 
 demo_main() {
+    local option
+    for option in "$@"; do
+        case $option in
+            --keep | --check) ;;
+            *) printf 'dev: demo has no option "%s"\n' "$option" >&2; help_of tools/dev/demo.sh >&2; exit 2 ;;
+        esac
+    done
     ensure_setup build demo
     step "configure release" configure release
     step "build release" compile release

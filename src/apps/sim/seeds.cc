@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@
 namespace tandem::apps {
 namespace {
 
+constexpr std::int64_t seed_max = std::numeric_limits<std::int64_t>::max() / 2;
+
 struct Options {
     std::int64_t seeds = 2000;
     std::int64_t from = 1;
@@ -35,10 +38,10 @@ void describe(CLI::App& app, Options& options) {
                       ->check(CLI::Range(1, 100'000'000))
                       ->capture_default_str();
     auto* from = app.add_option("--from", options.from, "the first of them")
-                     ->check(CLI::NonNegativeNumber)
+                     ->check(CLI::Range(std::int64_t{0}, seed_max))
                      ->capture_default_str();
     app.add_option("--seed", options.seed, "this one alone")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(std::int64_t{0}, seed_max))
         ->excludes(seeds)
         ->excludes(from);
     app.add_flag("--digests,--verbose", options.verbose,

@@ -18,6 +18,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// In the folder of a task that ended without a record. Only whoever reads its output looks at it:
+// after a restart the task is found lost again, and told as gone again.
+constexpr const char* lost_file = "lost";
+
 std::vector<model::TaskName> names_in(const std::string& folder) {
     std::vector<model::TaskName> tasks;
     std::error_code error;
@@ -110,6 +114,12 @@ Status TaskFolders::bury(const model::TaskName& task, std::string why) {
                 path + ": " + std::strerror(errno));
 }
 
+void TaskFolders::mark_lost(const model::TaskName& task) {
+    const int fd = ::open((path_of(task) + "/" + lost_file).c_str(),
+                          O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+}
+
 void TaskFolders::settle(const model::TaskName& task) {
     rename(path_of(task).c_str(), (ended_ + "/" + task.text()).c_str());
 }
@@ -134,7 +144,8 @@ Result<LogSlice> TaskFolders::read_log(const model::TaskName& task, std::int64_t
     if (!folder) return fail(ErrorCode::not_found, "task " + task.text() + " has no output here");
     LogSlice slice;
     // Asked first: what is written between the two looks is then still announced.
-    slice.live = faccessat(folder.fd(), shim::exit_file, F_OK, 0) != 0;
+    slice.live = faccessat(folder.fd(), shim::exit_file, F_OK, 0) != 0 &&
+                 faccessat(folder.fd(), lost_file, F_OK, 0) != 0;
     shim::OutputSlice read = shim::read_output(folder.fd(), offset, max);
     slice.offset = read.offset;
     slice.end = read.end;

@@ -56,6 +56,8 @@ class TaskFolders {
     // Leaves an exit record for a task that is not to run (again): it can't be started from here
     // any more.
     Status bury(const model::TaskName& task, std::string why);
+    // It ended without a record: nothing more is written there.
+    void mark_lost(const model::TaskName& task);
     void settle(const model::TaskName& task);
     // Removes the oldest settled folders beyond `most`.
     void prune(std::size_t most);

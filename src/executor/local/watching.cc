@@ -273,6 +273,7 @@ void LocalExecutor::Loop::clear_lost() {
         std::optional<model::TaskName> name = model::TaskName::parse(gone);
         if (!name) continue;
         drop(*name);
+        folders_.mark_lost(*name);
         unsettled_[*name] = now + options_.settle_after.ms;
         sink_(model::TaskGone{.task = *name, .detail = "its shim died; nothing of it is left"});
     }

@@ -287,7 +287,9 @@ Result<Response> Client::send(const Call& call, Cancel* cancel) {
             });
     };
     TANDEM_TRY(
-        state_->run(call, cancel, after(options.total_deadline), make_parser, [](Waiter&) {}));
+        state_->run(call, cancel,
+                    after(call.total_deadline.ms > 0 ? call.total_deadline : options.total_deadline),
+                    make_parser, [](Waiter&) {}));
     if (parser->stopped())
         return fail(ErrorCode::too_large, "the answer of " + render_url(options.server) +
                                               " is larger than " +

@@ -76,6 +76,7 @@ struct Call {
     std::string target = "/";  // path and query, already encoded (see encode_component)
     Headers headers{};
     std::string body{};
+    Duration total_deadline{};  // of a client's send(); 0: as the client has it
 };
 
 std::string_view reason_of(int status);  // "Not Found"
