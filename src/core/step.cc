@@ -72,7 +72,10 @@ std::string name_of_workload(const State& state, RowId id) {
 void evict(Turn& turn, const sched::Eviction& eviction, const std::string& by) {
     const std::string at_risk = render_duration(Duration{eviction.lost / 1000});
     const model::Reason why = reason_of(eviction.why, {{"by", by}, {"atRisk", at_risk}});
-    if (turn.state.table<model::Replica>().find(eviction.workload))
+    const auto* part = turn.state.table<model::Replica>().find(eviction.workload);
+    if (part && part->spec.owner_kind == model::Kind::service)
+        evict_spare(turn, eviction.workload, why);
+    else if (part)
         evict_member(turn, eviction.workload, why);
     else if (turn.state.table<model::Job>().find(eviction.workload))
         evict_job(turn, eviction.workload, why);
