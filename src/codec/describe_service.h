@@ -82,7 +82,8 @@ void describe(auto& v, Of<model::ServiceSpec> auto& s) {
     v.field("env", s.env);
     v.field("readyTimeout", s.ready_timeout, {.note = "0s: the runtime's"});
     v.field("drainTimeout", s.drain_timeout);
-    v.field("preemptible", s.preemptible);
+    v.field("preemptible", s.preemptible,
+            {.note = "what it has above its floor may be asked to leave"});
 }
 
 void describe(auto& v, Of<model::ReplicaEnd> auto& s) {

@@ -11,6 +11,7 @@
 #include "core/members.h"
 #include "core/nodes.h"
 #include "core/reservations.h"
+#include "core/service_floor.h"
 #include "core/work_limits.h"
 
 namespace tandem::core {
@@ -70,19 +71,16 @@ void rebuild_occupants(State& state) {
         state.planner.put_occupant(occupant_of(state, job));
     }
     for (const auto& [id, replica] : state.table<Replica>().rows()) {
-        const model::Job* job = state.table<model::Job>().find(replica.spec.owner_id);
-        const bool held = job && model::holds_capacity(replica.status.phase);
-        if (held && replica.status.surplus && !has_released(state, replica))
-            state.planner.put_occupant(occupant_of_member(state, *job, replica));
+        if (!replica.status.surplus || !model::holds_capacity(replica.status.phase) ||
+            has_released(state, replica))
+            continue;
+        const auto* job = state.table<model::Job>().find(replica.spec.owner_id);
+        const auto* service = state.table<model::Service>().find(replica.spec.owner_id);
+        if (job) state.planner.put_occupant(occupant_of_member(state, *job, replica));
+        if (service) state.planner.put_occupant(occupant_of_spare(*service, replica));
     }
     for (const auto& [id, service] : state.table<model::Service>().rows())
-        state.planner.put_occupant({.workload = id,
-                                    .queue = service.spec.queue,
-                                    .priority = service.spec.priority,
-                                    .preemptible = service.spec.preemptible,
-                                    .started = service.meta.created,
-                                    .safe_at = service.meta.created,
-                                    .grace = service.spec.drain_timeout});
+        state.planner.put_occupant(occupant_of_service(service, service.meta.created));
 }
 
 // Rows of open intervals name their holder as people do.

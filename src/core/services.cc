@@ -6,6 +6,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/replica_end.h"
+#include "core/service_floor.h"
 #include "core/service_target.h"
 #include "core/service_view.h"
 #include "core/start_task.h"
@@ -282,6 +283,7 @@ void reconcile_service(Turn& turn, RowId id) {
         else
             scale_to_desired(turn, id);
     }
+    settle_floor(turn, id);
     set_phase(turn, id);
     schedule_look(turn, id, look);
 }
@@ -320,15 +322,27 @@ void claim_replica(Turn& turn, const sched::Placement& placement) {
         claim(turn, turn.table<Replica>().insert(replica_id, std::move(replica)), placement, placed.flavor);
         service.status.next_rank = std::max(service.status.next_rank, placed.rank + 1);
     }
-    turn.state.planner.put_occupant({.workload = id,
-                                     .queue = service.spec.queue,
-                                     .priority = service.spec.priority,
-                                     .preemptible = service.spec.preemptible,
-                                     .started = turn.now,
-                                     .safe_at = turn.now,
-                                     .grace = service.spec.drain_timeout});
+    turn.state.planner.put_occupant(occupant_of_service(service, turn.now));
     turn.state.live.claimed.put(id, true);
     touch(turn, model::Kind::service, id);
+}
+
+void evict_spare(Turn& turn, RowId id, model::Reason why) {
+    const Replica* known = turn.state.table<Replica>().find(id);
+    if (!known || known->status.draining || !is_live(*known)) return;
+    TANDEM_REACHED("service.gave_surplus");
+    const Service& service = turn.state.table<Service>().get(known->spec.owner_id);
+    const ReplicaCounts counts = count_replicas(turn.state, service.meta.id);
+    why.code = ReasonCode::gave_surplus;
+    why.params.push_back({"replica", known->meta.name});
+    why.params.push_back({"left", std::to_string(counts.ready + counts.starting - 1)});
+    why.params.push_back({"min", std::to_string(floor_of(service))});
+    turn.note(key_of_row(service), service.meta.uid, std::move(why));
+    Replica& replica = turn.table<Replica>().edit(id);
+    replica.status.draining = true;
+    replica.status.stop_at = turn.now;
+    stop_replica(turn, id, service.spec.drain_timeout);
+    touch(turn, model::Kind::service, service.meta.id);
 }
 
 void evict_service(Turn& turn, RowId id, model::Reason why) {

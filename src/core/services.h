@@ -11,6 +11,8 @@ namespace tandem::core {
 
 void reconcile_service(Turn& turn, RowId id);
 void claim_replica(Turn& turn, const sched::Placement& placement);
+// This replica above its floor (core/service_floor.h) is asked to leave.
+void evict_spare(Turn& turn, RowId replica, model::Reason why);
 // Its capacity is wanted: the whole service gives way.
 void evict_service(Turn& turn, RowId id, model::Reason why);
 

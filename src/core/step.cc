@@ -71,7 +71,10 @@ std::string name_of_workload(const State& state, RowId id) {
 }
 
 void send_away(Turn& turn, RowId workload, const model::Reason& why) {
-    if (turn.state.table<model::Replica>().find(workload))
+    const auto* part = turn.state.table<model::Replica>().find(workload);
+    if (part && part->spec.owner_kind == model::Kind::service)
+        evict_spare(turn, workload, why);
+    else if (part)
         evict_member(turn, workload, why);
     else if (turn.state.table<model::Job>().find(workload))
         evict_job(turn, workload, why);

@@ -304,7 +304,8 @@ std::optional<Victim> Planner::Inside::Hunt::consider(RowId workload, Group grou
                   .group = group,
                   .why = why,
                   .priority = occupant.priority,
-                  .started = occupant.started};
+                  .started = occupant.started,
+                  .spare = occupant.standing == Standing::spare};
     bool stays = false;
     for (int index : found->second.slots) {
         const Slot& slot = inside.slots[spot(index)];

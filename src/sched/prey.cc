@@ -33,12 +33,14 @@ void protect(std::vector<Holding>& holdings, std::int64_t room) {
 }
 
 bool is_same_group(const Victim& a, const Victim& b) {
-    return a.group == b.group && (a.group != Group::own || a.priority == b.priority);
+    return a.group == b.group && a.spare == b.spare &&
+           (a.group != Group::own || a.priority == b.priority);
 }
 
 bool is_cheaper(const Victim& a, const Victim& b) {
     if (a.group != b.group) return a.group < b.group;
     if (a.group == Group::own && a.priority != b.priority) return a.priority < b.priority;
+    if (a.spare != b.spare) return a.spare;
     if (a.group == Group::surplus && a.started != b.started) return a.started > b.started;
     if (a.group == Group::weightless && a.faded != b.faded) return a.faded > b.faded;
     if (a.group != Group::weightless && a.lost != b.lost) return a.lost < b.lost;

@@ -47,6 +47,7 @@ struct Victim {
     std::int64_t work = 0;  // of it, what was done since the last checkpoint
     Wide faded = 0;         // decayed use of its queue, for the weightless
     Instant started{};
+    bool spare = false;  // leaves before whole work of its kind
     int branch = -1;  // fair share: the child of the common ancestor that it stands below
     Price price{};
 };

@@ -32,12 +32,16 @@ void StateMeters::measure_work(const core::State& state) {
     std::map<model::Phase, std::int64_t> tasks, jobs;
     std::map<model::ServicePhase, std::int64_t> services;
     std::map<std::tuple<std::string, std::string, model::Phase>, std::int64_t> held;
+    std::map<std::pair<std::string, std::string>, std::int64_t> surplus;
     for (const auto& [id, replica] : state.table<model::Replica>().rows()) {
         const model::Phase phase = replica.status.phase;
         ++tasks[phase];
         if (!holds_devices(phase)) continue;
         std::int64_t& milli = held[{replica.spec.pool, replica.spec.queue, phase}];
         for (const model::DeviceShare& share : replica.status.devices) milli += share.milli;
+        if (!replica.status.surplus) continue;
+        std::int64_t& spare = surplus[{replica.spec.pool, replica.spec.queue}];
+        for (const model::DeviceShare& share : replica.status.devices) spare += share.milli;
     }
     for (const auto& [id, job] : state.table<model::Job>().rows())
         if (!job.spec.array) ++jobs[job.status.phase];  // its elements are jobs
@@ -57,6 +61,10 @@ void StateMeters::measure_work(const core::State& state) {
         add("tandem_devices_held", "Devices of claimed and running work, by pool, queue and phase.",
             {{"pool", pool}, {"queue", queue}, {"phase", text_of(phase)}}, devices_of(milli));
     }
+    for (const auto& [place, milli] : surplus)
+        add("tandem_surplus_devices",
+            "Devices that elastic work has beyond its need, by pool and queue.",
+            {{"pool", place.first}, {"queue", place.second}}, devices_of(milli));
 }
 
 void StateMeters::measure_waiting(const core::State& state) {

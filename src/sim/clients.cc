@@ -161,7 +161,8 @@ void Clients::submit_service(std::int64_t number, Random&) {
     service.spec.model = "tiny";
     service.spec.resources.devices = 1000;
     service.spec.resources.flavor = "card";
-    service.spec.replicas.max = 2;
+    service.spec.replicas.max = random_.between(1, 3);
+    service.spec.preemptible = random_.chance(500);
     service.spec.replicas.idle_timeout = seconds(20);
     service.spec.drain_timeout = seconds(3);
     const std::string name = service.meta.name;

@@ -202,6 +202,7 @@ core::CommitOutcome Walk::commit(const model::BatchRecord& record) {
         if (job == nullptr && service == nullptr) continue;
         const RowId id = job != nullptr ? job->meta.id : service->meta.id;
         fates_[id].evictions.push_back({event.at, event.reason});
+        if (event.reason.code == ReasonCode::gave_surplus) continue;  // the rest runs on
         if (job != nullptr && job->spec.checkpoint.enabled && job->status.started)
             saved_[id] = Duration{saved_[id].ms + (now_ - *job->status.started).ms};
     }
