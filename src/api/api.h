@@ -9,6 +9,7 @@
 #include "api/foresight.h"
 #include "api/router.h"
 #include "api/ticker.h"
+#include "api/weights_gate.h"
 #include "net/http/server.h"
 
 namespace tandem::api {

@@ -214,6 +214,15 @@ void add_version(const Parts& parts, const WeightsGate& gate, Call call) {
     send_command(parts, std::move(call), std::move(*actions), Show::last_object);
 }
 
+void hand_over(void (*handler)(const Parts&, Call), const Parts& parts, WeightsGate&, Call call) {
+    handler(parts, std::move(call));
+}
+template <class Gate>
+void hand_over(void (*handler)(const Parts&, Gate&, Call), const Parts& parts, WeightsGate& gate,
+               Call call) {
+    handler(parts, gate, std::move(call));
+}
+
 }  // namespace
 
 void add_model_routes(Router& router, const Parts& parts, WeightsGate& weights) {
@@ -224,10 +233,7 @@ void add_model_routes(Router& router, const Parts& parts, WeightsGate& weights) 
                     .door = Door::caller,
                     .handler =
                         [&parts, &weights, handler](Call call) {
-                            if constexpr (std::is_invocable_v<decltype(handler), const Parts&, Call>)
-                                handler(parts, std::move(call));
-                            else
-                                handler(parts, weights, std::move(call));
+                            hand_over(handler, parts, weights, std::move(call));
                         },
                     .operation = std::move(operation),
                     .summary = std::move(summary),
