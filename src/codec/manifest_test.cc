@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
             "spec.roles[0].resources.memory", "4Gi"},
         Bad{JOB_WITH(R"({"roles":[{"resources":{"memory":"99999999Ti"}}]})"),
             "spec.roles[0].resources.memory", "too large"},
-        Bad{JOB_WITH(R"({"roles":[{"gpu":1}]})"), "spec.roles[0].gpu", "name, replicas, resources"},
+        Bad{JOB_WITH(R"({"roles":[{"gpu":1}]})"), "spec.roles[0].gpu", "minReplicas"},
         Bad{JOB_WITH(R"({"retries":{"limit":true}})"), "spec.retries.limit", "whole number"}));
 
 TEST(manifest, null_is_the_same_as_absent) {

@@ -77,7 +77,7 @@ TEST_F(ServiceFloor, burst_of_training_takes_what_stands_above_the_minimum_and_n
     EXPECT_EQ(service_row().status.ready, 2);
     world.stop_all();
     EXPECT_EQ(world.phase_of("one"), Phase::starting);
-    world.apply(TestWorld::job("two", 1, 500));
+    world.apply(TestWorld::job("two", 1, 5));
     EXPECT_EQ(world.phase_of("two"), Phase::pending);
     EXPECT_EQ(gave(), 1);
     EXPECT_EQ(service_row().status.ready, 2);
