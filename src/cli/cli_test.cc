@@ -238,11 +238,16 @@ TEST_F(CliTest, an_empty_list_says_what_to_do_next) {
 }
 
 TEST_F(CliTest, a_key_that_can_be_none_is_told_by_its_variable_and_not_sent) {
-    for (const char* junk : {"hello", "td_a b", "td_a\nX-Evil: 1", "Bearer td_x", "  "}) {
+    for (const char* junk : {"hello", "td_a b", "td_a\nX-Evil: 1", "Bearer td_x", "  x"}) {
         environment_["TANDEM_API_KEY"] = junk;
         EXPECT_EQ(run({"whoami"}), exit_denied) << junk;
         EXPECT_TRUE(err_.starts_with("tandem: TANDEM_API_KEY: holds no Tandem key")) << err_;
         EXPECT_EQ(err_.find("X-Evil"), std::string::npos);
+    }
+    for (const char* nothing : {"", "  ", "\n"}) {
+        environment_["TANDEM_API_KEY"] = nothing;
+        EXPECT_EQ(run({"whoami"}), exit_denied);
+        EXPECT_TRUE(err_.starts_with("tandem: TANDEM_API_KEY: is set but empty")) << err_;
     }
     EXPECT_TRUE(server_.requests("GET", "/api/v1/whoami").empty());
     server_.on("GET", "/api/v1/whoami", R"({"subject":"user:a","keyId":"x","bindings":[]})");
