@@ -340,6 +340,7 @@ bool Planner::Inside::never_by_rules(const ClassView& view, const ShapePart& par
     if (!ask.is_known()) return true;
     ask.spread = no_level;  // who is eligible for it changes with the nodes that are ready
     const FlavorChoice& choice = choice_of(part.flavor);
+    const Lent lent = lent_pools();
     std::vector<int> domains{-1};
     if (part.devices > 0) domains = capacity.domains_of(view.pool);
     for (int domain : domains) {
@@ -348,7 +349,7 @@ bool Planner::Inside::never_by_rules(const ClassView& view, const ShapePart& par
         for (std::size_t at = 0; at < capacity.nodes().size(); ++at) {
             const NodeState& node = capacity.nodes()[at];
             if (!node.present || !rule_admits(part.rule, static_cast<int>(at))) continue;
-            const NodeProfile profile = profile_of(node, domain, capacity);
+            const NodeProfile profile = profile_of(node, domain, capacity, lent);
             sites.push_back({.node = static_cast<int>(at),
                              .members = members_on(profile, part),
                              .domains = &topology.domains[at]});

@@ -11,12 +11,19 @@ namespace tandem::sched {
 
 using model::ReasonCode;
 
+// What a window has is its pool's again when it ends.
+Lent Planner::Inside::lent_pools() const {
+    Lent lent;
+    for (const auto& [id, booking] : bookings) lent.emplace(booking.pool, booking.from);
+    return lent;
+}
+
 const Profiles& Planner::Inside::empty_machines(int rule) {
     if (profiles_stale) profiles.clear();
     profiles_stale = false;
     const auto [entry, added] = profiles.try_emplace(rule);
     if (added)
-        entry->second.build(capacity, shared_pool,
+        entry->second.build(capacity, shared_pool, lent_pools(),
                             [&](int position) { return rule_admits(rule, position); });
     return entry->second;
 }

@@ -343,6 +343,7 @@ struct Planner::Inside {
     BorrowShare share_of_branch(int node) const;
 
     // cause.cc: why a class that could not be placed goes to sleep
+    Lent lent_pools() const;
     const Profiles& empty_machines(int rule = no_name);
     bool never_fits(const ClassView& view, const ShapePart& part);
     Finding find_cause(int class_index, const Attempt& attempt);

@@ -16,12 +16,16 @@ void keep(const Counts& counts, std::map<int, std::shared_ptr<const ProfileList>
 
 }  // namespace
 
-NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity) {
+NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity,
+                       const Lent& lent) {
     NodeProfile profile{.cpu = node.cpu.total, .memory = node.memory.total};
     if (domain < 0) return profile;
     const Domain& here = capacity.domain(domain);
     for (const Dev& device : node.devices) {
-        if (device.owner != here.pool || device.flavor != here.flavor) continue;
+        const auto owner = lent.find(device.owner);
+        const bool belongs = device.owner == here.pool ||
+                             (owner != lent.end() && owner->second == here.pool);
+        if (!belongs || device.flavor != here.flavor) continue;
         profile.device_memory = profile.devices == 0
                                     ? device.memory
                                     : std::min(profile.device_memory, device.memory);
@@ -30,7 +34,7 @@ NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capaci
     return profile;
 }
 
-void Profiles::build(const Capacity& capacity, int shared_pool,
+void Profiles::build(const Capacity& capacity, int shared_pool, const Lent& lent,
                      const std::function<bool(int)>& admits) {
     Counts domains;
     Counts pools;
@@ -44,8 +48,13 @@ void Profiles::build(const Capacity& capacity, int shared_pool,
             if (device.owner == no_name) continue;
             in_domains.insert(capacity.find_domain(device.owner, device.flavor));
             in_pools.insert(device.owner);
+            const auto owner = lent.find(device.owner);
+            if (owner == lent.end()) continue;
+            in_pools.insert(owner->second);
+            const int domain = capacity.find_domain(owner->second, device.flavor);
+            if (domain >= 0) in_domains.insert(domain);
         }
-        for (int domain : in_domains) domains[domain][profile_of(node, domain, capacity)] += 1;
+        for (int domain : in_domains) domains[domain][profile_of(node, domain, capacity, lent)] += 1;
         for (int pool : in_pools) pools[pool][{0, node.cpu.total, node.memory.total}] += 1;
     }
     keep(domains, by_domain_);

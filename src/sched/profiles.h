@@ -54,13 +54,19 @@ inline std::int64_t members_on_all(const ProfileList& nodes, const ShapePart& sh
     return sum;
 }
 
-// What a node would be in a domain with nothing on it; domain -1: without devices.
-NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity);
+// Pools whose devices are another's again some day, and whose.
+using Lent = std::map<int, int>;
+
+// What a node would be in a domain with nothing on it, and with what is lent given back; domain -1:
+// without devices.
+NodeProfile profile_of(const NodeState& node, int domain, const Capacity& capacity,
+                       const Lent& lent = {});
 
 class Profiles {
   public:
     // Of the nodes at the positions that are admitted.
-    void build(const Capacity& capacity, int shared_pool, const std::function<bool(int)>& admits);
+    void build(const Capacity& capacity, int shared_pool, const Lent& lent,
+               const std::function<bool(int)>& admits);
     // Empty lists where there is nothing.
     const std::shared_ptr<const ProfileList>& of_domain(int domain) const;
     // Nodes that take work without devices of a pool.
