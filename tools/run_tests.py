@@ -39,7 +39,10 @@ def step_unit(options: Options):
 
 
 def scripts_of(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Executable scripts are tests; the others are what tests share."""
+    """Executable scripts are tests; the others are what tests share. A test that can't be started would pass for ever."""
+    for path in folder.glob("*.py"):
+        if "__main__" in path.read_text() and not os.access(path, os.X_OK):
+            sys.exit(f"run_tests: {path.relative_to(ROOT)} is a test that is not executable: chmod +x")
     return sorted(p for p in folder.glob("*") if p.suffix in (".sh", ".py") and os.access(p, os.X_OK))
 
 
