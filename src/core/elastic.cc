@@ -29,10 +29,9 @@ Instant grows_from(const Job& job) {
         wait.ms = std::max(wait.ms, restarts_repaid * job.spec.checkpoint.restart_time.ms);
     const Instant since = job.status.resized.value_or(job.status.started.value_or(Instant{}));
 #if defined(TANDEM_PLANT_GROWTH_BACKOFF)
-    return since;
-#else
-    return since + Duration{wait.ms << std::min(job.status.shrinks, doublings_max)};
+    wait.ms = 0;
 #endif
+    return since + Duration{wait.ms << std::min(job.status.shrinks, doublings_max)};
 }
 
 // Of the same flavor as the others of its role.

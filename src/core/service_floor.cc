@@ -33,12 +33,12 @@ void set_spare(Turn& turn, const Service& service, RowId id, bool spare) {
 }  // namespace
 
 std::int64_t floor_of(const Service& service) {
-#if defined(TANDEM_PLANT_SERVICE_FLOOR)
-    return 0;
-#else
     const std::int64_t awake = service.status.desired > 0 ? 1 : 0;
-    return std::max(service.spec.replicas.min, awake);
+    std::int64_t floor = std::max(service.spec.replicas.min, awake);
+#if defined(TANDEM_PLANT_SERVICE_FLOOR)
+    floor = 0;
 #endif
+    return floor;
 }
 
 void settle_floor(Turn& turn, RowId id) {
