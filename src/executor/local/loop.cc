@@ -248,9 +248,12 @@ void LocalExecutor::Loop::collect(const model::CollectOutputs& wanted) {
                 stored.error = kept.error().message;
             }
         }
+        {
+            // Before the answer: who asks on hearing it is answered too.
+            std::lock_guard lock(mutex_);
+            collecting_.erase(wanted.task);
+        }
         sink_(std::move(stored));
-        std::lock_guard lock(mutex_);
-        collecting_.erase(wanted.task);
     };
     if (!worker_.post(std::move(work))) {
         {
