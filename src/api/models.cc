@@ -214,37 +214,33 @@ void add_version(const Parts& parts, const WeightsGate& gate, Call call) {
     send_command(parts, std::move(call), std::move(*actions), Show::last_object);
 }
 
-void hand_over(void (*handler)(const Parts&, Call), const Parts& parts, WeightsGate&, Call call) {
-    handler(parts, std::move(call));
-}
-template <class Gate>
-void hand_over(void (*handler)(const Parts&, Gate&, Call), const Parts& parts, WeightsGate& gate,
-               Call call) {
-    handler(parts, gate, std::move(call));
-}
-
 }  // namespace
 
 void add_model_routes(Router& router, const Parts& parts, WeightsGate& weights) {
     const auto add = [&](std::string method, std::string pattern, std::string operation, std::string summary,
-                         auto handler, Parameters query = {}) {
+                         RouteHandler handler, Parameters query = {}) {
         router.add({.method = std::move(method),
                     .pattern = std::move(pattern),
                     .door = Door::caller,
-                    .handler =
-                        [&parts, &weights, handler](Call call) {
-                            hand_over(handler, parts, weights, std::move(call));
-                        },
+                    .handler = std::move(handler),
                     .operation = std::move(operation),
                     .summary = std::move(summary),
                     .query = std::move(query)});
     };
-    add("POST", "/api/v1/blobs", "beginUpload", "Begin an upload of so many bytes", begin_upload);
-    add("GET", "/api/v1/blobs/uploads/{upload}", "getUpload", "How far an upload is", find_upload);
-    add("PUT", "/api/v1/blobs/uploads/{upload}", "appendUpload", "The next part of an upload", append,
+    const auto with_parts = [&parts](void (*handler)(const Parts&, Call)) -> RouteHandler {
+        return [&parts, handler](Call call) { handler(parts, std::move(call)); };
+    };
+    add("POST", "/api/v1/blobs", "beginUpload", "Begin an upload of so many bytes",
+        with_parts(begin_upload));
+    add("GET", "/api/v1/blobs/uploads/{upload}", "getUpload", "How far an upload is",
+        with_parts(find_upload));
+    add("PUT", "/api/v1/blobs/uploads/{upload}", "appendUpload", "The next part of an upload",
+        with_parts(append),
         {{.name = "offset", .note = "where these bytes belong", .type = ParameterType::number}});
-    add("POST", "/api/v1/blobs/uploads/{upload}/finish", "finishUpload", "Check the digest and keep the file", finish);
-    add("POST", collection_path(model::Kind::model) + "/{name}/versions", "pushModelVersion", "Make a version of a model", add_version,
+    add("POST", "/api/v1/blobs/uploads/{upload}/finish", "finishUpload", "Check the digest and keep the file",
+        [&parts, &weights](Call call) { finish(parts, weights, std::move(call)); });
+    add("POST", collection_path(model::Kind::model) + "/{name}/versions", "pushModelVersion", "Make a version of a model",
+        [&parts, &weights](Call call) { add_version(parts, weights, std::move(call)); },
         {dry_run_parameter()});
 }
 

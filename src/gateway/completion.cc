@@ -54,8 +54,7 @@ std::optional<ApiError> Completion::check_request() {
     }
     service_ = start_.routes->find_service(*start_.key, scan_.model());
     if (!service_) return model_not_found(scan_.model());
-    if (service_->facts.usage_per_choice && !scan_.stream() && start_.endpoint->counts &&
-        scan_.choices() * scan_.prompts() > 1) {
+    if (tells_usage_per_choice() && !scan_.stream() && start_.endpoint->counts) {
         error.param = scan_.choices() > 1 ? "n" : "prompt";
         error.message = fmt::format(
             "`{}` must ask for one choice, or `stream` be true: of several choices in a whole answer "

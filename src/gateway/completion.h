@@ -101,6 +101,7 @@ class Completion final : public relay::RequestSink,
         return start_.endpoint->counts ? (scan_.prompt_bytes() + 3) / 4 : 0;
     }
     bool asks_for_progress() const;
+    bool tells_usage_per_choice() const;
     std::optional<traffic::Splice> splice() const;
     void mark();
     void on_timer();

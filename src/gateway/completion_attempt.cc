@@ -52,6 +52,11 @@ bool Completion::asks_for_progress() const {
            start_.endpoint->dialect == Dialect::openai;
 }
 
+// Of several choices: each its own in a stream, one of them in a whole answer.
+bool Completion::tells_usage_per_choice() const {
+    return service_->facts.usage_per_choice && scan_.choices() * scan_.prompts() > 1;
+}
+
 // Anthropic's streams tell usage unasked.
 std::optional<traffic::Splice> Completion::splice() const {
     return start_.endpoint->dialect == Dialect::openai ? scan_.splice() : std::nullopt;
@@ -76,8 +81,7 @@ void Completion::on_response(const relay::ResponseHead& head) {
         kind_ = Kind::stream;
         meter_.emplace(
             StreamMeter::Strip{.usage = splice().has_value(), .progress = asks_for_progress()},
-            *this, start_.endpoint->dialect,
-            service_->facts.usage_per_choice && scan_.choices() * scan_.prompts() > 1);
+            *this, start_.endpoint->dialect, tells_usage_per_choice());
         arm(lane_.commons.options.commit_hold);
     } else {
         kind_ = Kind::whole;

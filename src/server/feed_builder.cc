@@ -60,11 +60,6 @@ void touch_users(const core::State& state, Touched& touched) {
         if (touched.runtimes.contains(service.spec.runtime)) touched.services.insert(id);
 }
 
-model::RuntimeSpec runtime_of(const core::State& state, const model::Service& service) {
-    const auto* runtime = state.table<model::Runtime>().find_named(service.spec.runtime);
-    return runtime ? runtime->spec : model::RuntimeSpec{};
-}
-
 }  // namespace
 
 std::string replica_key(const Secret& installation, const model::TaskName& task) {
@@ -90,7 +85,7 @@ std::optional<model::FeedKey> FeedBuilder::key_of(const core::State& state, cons
 }
 
 model::FeedService FeedBuilder::service_of(const core::State& state, const model::Service& service) const {
-    const model::RuntimeSpec runtime = runtime_of(state, service);
+    const auto* runtime = state.table<model::Runtime>().find_named(service.spec.runtime);
     model::FeedService feed{.uid = service.meta.uid,
                             .public_name = service.spec.public_name.empty()
                                                ? service.meta.name
@@ -103,8 +98,8 @@ model::FeedService FeedBuilder::service_of(const core::State& state, const model
                             .created = service.meta.created,
                             .trouble = core::trouble_of(state, service),
                             .next_try = service.status.not_before,
-                            .prompt_progress = runtime.prompt_progress,
-                            .usage_per_choice = runtime.usage_per_choice,
+                            .prompt_progress = runtime && runtime->spec.prompt_progress,
+                            .usage_per_choice = runtime && runtime->spec.usage_per_choice,
                             .replicas = {}};
     for (RowId id : core::replicas_of(state, service.meta.id)) {
         const model::Replica& replica = state.table<model::Replica>().get(id);
